@@ -93,7 +93,7 @@ export interface RobotCore {
 export interface RobotCall
   extends RobotCore, Pick<Occasion<RobotFaultEffect>, 'params' | 'strike'> {
   readonly form: Form;
-  /** The path's server. @throws {Refusal} it does not exist. */
+  /** The path's server. @throws {ApiRefusal} it does not exist. */
   server(): RobotServer;
   /** Like `strike`, for one server of a list. */
   strikeOf<T extends RobotFaultEffect['type']>(

@@ -21,7 +21,13 @@ export interface HostListenerOptions {
 const RETRY_MS = 250;
 
 /** Lets a machine listen at a port as soon as the port is free. */
-export function createHostListener({ what, where, log, listen, inTurn }: HostListenerOptions): HostListener {
+export function createHostListener({
+  what,
+  where,
+  log,
+  listen,
+  inTurn,
+}: HostListenerOptions): HostListener {
   let listening: Listening | undefined;
   let isFrozen = false;
   let isWanted = false;

@@ -88,7 +88,12 @@ export function createFaultRules<
   Match extends RuleMatch,
   Effect extends Typed,
   Subject extends RuleSubject,
->({ store, chance, changed, once }: FaultRulesDeps<Match, Effect>): FaultRules<Match, Effect, Subject> {
+>({
+  store,
+  chance,
+  changed,
+  once,
+}: FaultRulesDeps<Match, Effect>): FaultRules<Match, Effect, Subject> {
   const hits = (rule: ActiveRule<Match, Effect>, happens: () => boolean): boolean => {
     rule.seen++;
     changed();

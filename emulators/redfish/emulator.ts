@@ -74,7 +74,11 @@ export async function startRedfishEmulator(
   const close = async () => {
     rack.power.close();
     rack.hooks?.close?.();
-    await Promise.all([app.close(), admin.close(), ...places.map(({ listener }) => listener.close())]);
+    await Promise.all([
+      app.close(),
+      admin.close(),
+      ...places.map(({ listener }) => listener.close()),
+    ]);
   };
   try {
     await app.ready();

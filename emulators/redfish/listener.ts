@@ -23,7 +23,12 @@ export interface BmcListenerDeps {
 }
 
 /** @throws {ListenError} the address is not available. */
-export async function openBmcListener({ at, certificate, isDeaf, serve }: BmcListenerDeps): Promise<BmcListener> {
+export async function openBmcListener({
+  at,
+  certificate,
+  isDeaf,
+  serve,
+}: BmcListenerDeps): Promise<BmcListener> {
   let shown = certificate();
   const server = at.network ? createServer(serve) : createSecureServer(shown, serve);
   // Runs before the server's own listener, which starts TLS.

@@ -218,7 +218,9 @@ function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update' | 'bala
     actors: {
       awaitTurn: awaitTurn(deps.turns),
       applyRequest: applyRequest({ ...deps.turns, log }),
-      agentStart: agentStart.provide({ actors: { ...agentStartServices(deps.agentStart), reread } }),
+      agentStart: agentStart.provide({
+        actors: { ...agentStartServices(deps.agentStart), reread },
+      }),
       recovery: recovery.provide({ actors: { ...recoveryServices(deps.recover), reread } }),
       deprovision: deprovision.provide({
         actors: { ...deprovisionServices(deps.deprovision), reread },

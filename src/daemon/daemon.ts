@@ -30,7 +30,7 @@ import { openParts, type DaemonParts } from './parts.ts';
 import type { Means, Ports } from './ports.ts';
 import { fleetPlan } from './views/plan-view.ts';
 import { createProvidersView } from './views/providers-view.ts';
-import { createStanding } from './views/standing.ts';
+import { createStateGauges } from './views/state-gauges.ts';
 import { withTimeLimit } from '../adapters/clock/port.ts';
 import { startWebhooks, webhooksView } from './webhooks.ts';
 
@@ -233,7 +233,7 @@ async function openConsole(
     ...{ ...parts, unlisted: parts.health.unlisted },
     scanMs: needsMirror(parts.roles) ? config.mirror.scanInterval : null,
   });
-  const tellStanding = createStanding(parts, {
+  const tellStanding = createStateGauges(parts, {
     health,
     consoleNotAfterMs: () => web.certificateNotAfterMs(),
   });

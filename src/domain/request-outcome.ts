@@ -103,7 +103,10 @@ const done = (
 ): RequestResult => ({ state: 'done', outcome, effect, event });
 
 const DECISIONS: {
-  readonly [V in Exclude<Verb, OrderVerb>]: (scene: Scene, wish: OperatorRequest<V>) => RequestResult;
+  readonly [V in Exclude<Verb, OrderVerb>]: (
+    scene: Scene,
+    wish: OperatorRequest<V>,
+  ) => RequestResult;
 } = {
   hold,
   unhold,
@@ -342,7 +345,10 @@ function clearProvider(_: Scene, wish: OperatorRequest<'clear-provider'>): Reque
   return done(parts.join('; '), wish);
 }
 
-function changePools({ request, pools, now }: Scene, wish: OperatorRequest<PoolVerb>): RequestResult {
+function changePools(
+  { request, pools, now }: Scene,
+  wish: OperatorRequest<PoolVerb>,
+): RequestResult {
   const { refusal, outcome, rows } = poolVerdict(pools, wish, { ...request, atMs: now.nowMs });
   if (refusal) return refused(outcome);
   return done(outcome, rows.length === 0 ? null : { verb: wish.verb, rows });

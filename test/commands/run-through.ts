@@ -32,7 +32,10 @@ export interface RunMeans {
 }
 
 /** A console that answers each question as it is told; it streams nothing unless that is told, too. */
-export const scriptedTransport = (send: Transport['send'], more: Partial<Transport> = {}): Transport => {
+export const scriptedTransport = (
+  send: Transport['send'],
+  more: Partial<Transport> = {},
+): Transport => {
   const transport: Transport = {
     where: 'http://127.0.0.1/',
     send,

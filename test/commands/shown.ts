@@ -39,7 +39,12 @@ export async function commandStand(
       await shown.look();
       const keysUsed = (runs += 1) * 100;
       const sleep = (ms: number) => advance(clock, ms);
-      const means = { transport: shown.transport, monotonic: () => clock.monotonic(), sleep, keysUsed };
+      const means = {
+        transport: shown.transport,
+        monotonic: () => clock.monotonic(),
+        sleep,
+        keysUsed,
+      };
       return runThrough({ ...means, ...change }, args);
     },
   };
@@ -87,7 +92,12 @@ async function startShown(
     ...{ id, digest: digestOf(token), name: 'ann', owner: 'test', role: 'admin' },
     ...{ providers: null, forMs: 30 * 86_400_000 },
   });
-  const transport = createHttpTransport({ url: daemon.consoleUrl, token, version: '0.0.0', advice: 'look' });
+  const transport = createHttpTransport({
+    url: daemon.consoleUrl,
+    token,
+    version: '0.0.0',
+    advice: 'look',
+  });
   return {
     config,
     transport: {

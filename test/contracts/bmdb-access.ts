@@ -85,11 +85,13 @@ export function accessContract(s: BmdbStage): void {
       expect(await others().add(token('b', { providers: null }))).not.toBeNull();
       await s.h.pass(MINUTE);
       await repository().add(token('c', { name: 'other' }));
-      expect((await repository().list(SIGNAL)).map(({ id, providers }) => [id, providers])).toEqual([
-        ['c', ['rack']],
-        ['b', null],
-        ['a', ['rack']],
-      ]);
+      expect((await repository().list(SIGNAL)).map(({ id, providers }) => [id, providers])).toEqual(
+        [
+          ['c', ['rack']],
+          ['b', null],
+          ['a', ['rack']],
+        ],
+      );
     });
 
     it('record when they were last used', async () => {
@@ -104,7 +106,9 @@ export function accessContract(s: BmdbStage): void {
     it('E3: end with the token that created them, and with that token’s own creator', async () => {
       await repository().add(token('a', { forMs: 2 * MINUTE }));
       const year = { forMs: 365 * 24 * HOUR };
-      const endsAtMs = await repository().add(token('b', { ...year, name: 'b', parentTokenId: 'a' }));
+      const endsAtMs = await repository().add(
+        token('b', { ...year, name: 'b', parentTokenId: 'a' }),
+      );
       expect(await repository().add(token('c', { ...year, name: 'c', parentTokenId: 'b' }))).toBe(
         endsAtMs,
       );
@@ -258,7 +262,9 @@ export function accessContract(s: BmdbStage): void {
 
     it('are renewed by one daemon at a time when they are old enough', async () => {
       const claims = () =>
-        Promise.all([repository(), s.h.other.access.sessions].map((b) => b.claimRenewal(digestOf('1'))));
+        Promise.all(
+          [repository(), s.h.other.access.sessions].map((b) => b.claimRenewal(digestOf('1'))),
+        );
       const counted = async () => (await claims()).filter((each) => each !== null).length;
       await repository().open(session(1, { renewal: Buffer.from('a') }));
       await s.h.pass(GRANT_MS - MINUTE);

@@ -49,7 +49,10 @@ export function decisionsContract(s: BmdbStage): void {
       const id = await add();
       const request = requestFor({ verb: 'deprovision', target: await s.target(id) });
       await s.h.bmdb.requests.submit(request);
-      const both = await Promise.all([s.session.applyRequest(request.key), s.rival.applyRequest(request.key)]);
+      const both = await Promise.all([
+        s.session.applyRequest(request.key),
+        s.rival.applyRequest(request.key),
+      ]);
       expect(both[0]).toMatchObject({ state: 'done' });
       expect(both[1]).toEqual(both[0]);
       expect(await s.session.applyRequest(request.key)).toEqual(both[0]);
@@ -69,7 +72,10 @@ export function decisionsContract(s: BmdbStage): void {
       const id = await add();
       const what = { verb: 'hold', kind: 'preserve', untilMs: null } as const;
       const target = await s.target(id);
-      const state = await applyRequest({ ...what, target }, { by: 'bob', reason: 'a disk to save' });
+      const state = await applyRequest(
+        { ...what, target },
+        { by: 'bob', reason: 'a disk to save' },
+      );
       expect(Math.abs(state!.settledAtMs! - (await s.now()))).toBeLessThan(MINUTE);
       expect(await log(id)).toEqual(['bob held preserve: a disk to save']);
     });

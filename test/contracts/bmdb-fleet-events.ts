@@ -234,7 +234,11 @@ export function fleetEventsContract(s: BmdbStage): void {
       );
       await s.h.bmdb.requests.submitBatch({ key: 'batch', digest: 'd', requests });
       const submitted = await all({ after, types: ['request.filed'] });
-      expect(submitted.map(({ details }) => details['key']).toSorted()).toEqual(['batch', 'r0', 'r1']);
+      expect(submitted.map(({ details }) => details['key']).toSorted()).toEqual([
+        'batch',
+        'r0',
+        'r1',
+      ]);
       expect(submitted.find(({ machineId }) => machineId === one)).toMatchObject({
         ...{ actor: 'ann', details: { key: 'r0', verb: 'reboot', batch: 'batch' } },
       });

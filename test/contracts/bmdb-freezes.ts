@@ -39,7 +39,10 @@ export function freezesContract(s: BmdbStage): void {
         expect(Math.abs(thawed!.thawedAtMs! - (await s.now()))).toBeLessThan(MINUTE);
         await (await s.rival.claim('ShepherdRecovery', id)).cancel();
         const outcome = 'thawed; it was not frozen';
-        expect(await applyRequest({ verb: 'thaw', scope })).toMatchObject({ state: 'done', outcome });
+        expect(await applyRequest({ verb: 'thaw', scope })).toMatchObject({
+          state: 'done',
+          outcome,
+        });
       },
     );
 

@@ -91,7 +91,8 @@ export function installsContract(s: BmdbStage): void {
 
     it('can be withdrawn until the agent has it', async () => {
       const id = await add(startedAt((await s.now()) - MINUTE));
-      const cancel = async () => applyRequest({ verb: 'cancel-install', target: await s.target(id) });
+      const cancel = async () =>
+        applyRequest({ verb: 'cancel-install', target: await s.target(id) });
       expect(await cancel()).toMatchObject({
         state: 'done',
         outcome: 'no installation was requested',

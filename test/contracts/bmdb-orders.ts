@@ -144,7 +144,9 @@ export function ordersContract(s: BmdbStage): void {
       for (const [at, work] of works.entries()) await asked(work, 'reboot', keys[at]!);
       const restart = await order(await add(), 'restart-agent', MINUTE);
       await s.h.pass(2 * MINUTE);
-      expect(await s.session.applyRequest(restart), 'it needs none').toMatchObject({ outcome: EXPIRED });
+      expect(await s.session.applyRequest(restart), 'it needs none').toMatchObject({
+        outcome: EXPIRED,
+      });
       expect(await s.session.applyRequest(keys[2]!)).toBeNull();
       const { state, expiresAtMs } = await stateOf(keys[2]!);
       expect(state).toBe('open');

@@ -151,7 +151,9 @@ export function poolsContract(s: BmdbStage): void {
         ...{ state: 'refused', outcome: 'no daemon has tended pool apu at any balancer yet' },
       });
       await expect(applyRequest({ ...nowhere, pool: 'a b' })).rejects.toThrow('no name of a pool');
-      await expect(applyRequest({ ...nowhere, balancer: '' })).rejects.toThrow('no name of a balancer');
+      await expect(applyRequest({ ...nowhere, balancer: '' })).rejects.toThrow(
+        'no name of a balancer',
+      );
     });
 
     it('keeps a machine out of its pools, by force if ordered', async () => {
@@ -168,7 +170,9 @@ export function poolsContract(s: BmdbStage): void {
       expect((await held())[0]).not.toHaveProperty('force');
       await applyRequest({ verb: 'unhold', target, kind: 'no-serve' });
       expect(await held()).toEqual([]);
-      await expect(applyRequest({ ...kept, kind: 'preserve', force: true })).rejects.toThrow('no-serve');
+      await expect(applyRequest({ ...kept, kind: 'preserve', force: true })).rejects.toThrow(
+        'no-serve',
+      );
     });
 
     it('decides how a machine that is given back leaves its pools', async () => {

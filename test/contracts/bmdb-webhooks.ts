@@ -143,7 +143,10 @@ export function webhooksContract(s: BmdbStage): void {
       expect(events).toMatchObject([
         { type: 'webhook.disabled', reason: 'it answered 410: gone', details: { webhook: PAGER } },
       ]);
-      expect([await repository().enable(PAGER), await repository().enable(PAGER)]).toEqual([true, false]);
+      expect([await repository().enable(PAGER), await repository().enable(PAGER)]).toEqual([
+        true,
+        false,
+      ]);
       expect(await service().begin(held, PAGER, '0')).toMatchObject({ isDisabled: false });
     });
 

@@ -22,7 +22,10 @@ export function withdrawalsContract(s: BmdbStage): void {
     return (await s.h.bmdb.requests.submit(request)).key;
   };
   const withdraw = async (id: MachineId) =>
-    s.applyRequest({ verb: 'withdraw', target: await s.target(id) }, { by: 'bob', reason: 'it is well' });
+    s.applyRequest(
+      { verb: 'withdraw', target: await s.target(id) },
+      { by: 'bob', reason: 'it is well' },
+    );
   const { stateOf } = s;
   const begun = async (id: MachineId, verb: OrderVerb, key: string) => {
     const process = verb === 'reinstall' ? 'ShepherdReinstall' : 'ShepherdRecovery';

@@ -106,4 +106,8 @@ const DEPROVISION: TaskTable = {
   ...CLOSING,
 };
 
-export const TASK_TABLES = { agentStart: AGENT_START, recovery: RECOVERY, deprovision: DEPROVISION };
+export const TASK_TABLES = {
+  agentStart: AGENT_START,
+  recovery: RECOVERY,
+  deprovision: DEPROVISION,
+};

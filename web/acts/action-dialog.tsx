@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { described, type MachineVerb } from '../../src/domain/verbs.ts';
-import { Refusal } from '../api/ask.ts';
+import { RequestRefusal } from '../api/ask.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { shortName } from '../parts/machine-link.tsx';
 import { AsCommand } from '../parts/copy.tsx';
@@ -131,23 +131,23 @@ function AskForm(props: AskProps) {
       const now = await checked?.drift(look);
       if (JSON.stringify(now) !== JSON.stringify(drift.data)) {
         const { title, meanwhile } = texts.acts.drift;
-        throw new Refusal({ code: 'changed', title, detail: meanwhile, status: 412 });
+        throw new RequestRefusal({ code: 'changed', title, detail: meanwhile, status: 412 });
       }
       return submit(ask, { key, etag: seen });
     },
     onSuccess: () => queries.invalidateQueries({ predicate: isNoPreview }),
   });
   const care = foreseen.data?.isDestroying === true ? 'destroying' : props.care;
-  const mayFile =
+  const maySubmit =
     complete &&
     ask.reason !== '' &&
     foreseen.isSuccess &&
     (checked === undefined || drift.isSuccess) &&
     isConfirmed({ care, slots, typed }) &&
     !submission.isPending;
-  const submit = (event: FormEvent) => {
+  const onSubmit = (event: FormEvent) => {
     event.preventDefault();
-    if (mayFile) submission.mutate();
+    if (maySubmit) submission.mutate();
   };
   const lookAgain = (etagNow: string | undefined) => {
     submission.reset();
@@ -162,7 +162,7 @@ function AskForm(props: AskProps) {
     : null;
   const refusal = submission.error ?? foreseen.error ?? drift.error;
   return (
-    <form onSubmit={submit}>
+    <form onSubmit={onSubmit}>
       {props.children}
       {foreseen.data !== undefined && <Prospect preview={foreseen.data} />}
       {drift.data !== undefined && (
@@ -186,7 +186,7 @@ function AskForm(props: AskProps) {
         <button type="button" onClick={close} data-first={care !== 'plain' || undefined}>
           {texts.acts.cancel}
         </button>
-        <button type="submit" className="act" disabled={!mayFile}>
+        <button type="submit" className="act" disabled={!maySubmit}>
           {label}
         </button>
       </footer>
@@ -202,7 +202,7 @@ interface RefusedProps {
 
 /** Why nothing was submitted. After a change, the reader must look at the current state before submitting again. */
 function Refused({ error, seen, lookAgain }: RefusedProps) {
-  const problem = error instanceof Refusal ? error.problem : null;
+  const problem = error instanceof RequestRefusal ? error.problem : null;
   const current = problem?.current as
     | (ChangedProps['now'] & { readonly etag?: string })
     | undefined;

@@ -4,7 +4,13 @@ import { texts } from '../texts.ts';
 import { followed, type Submitted } from './submit.ts';
 
 /** The submitted request: its current state, and its key. */
-export function Outcome({ submitted, close }: { readonly submitted: Submitted; readonly close: () => void }) {
+export function Outcome({
+  submitted,
+  close,
+}: {
+  readonly submitted: Submitted;
+  readonly close: () => void;
+}) {
   const { data: now, error } = useQuery(followed(submitted));
   const isRefused = 'state' in now ? now.state === 'refused' : now.counts.refused > 0;
   return (

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { addressOf, askFor, read, Refusal } from '../api/ask.ts';
+import { addressOf, askFor, read, RequestRefusal } from '../api/ask.ts';
 import type { Ask } from './command.ts';
 import type {
   BatchAnswer,
@@ -24,12 +24,12 @@ export function makeKey(): string {
   return `page-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
-async function post<Answer>(
+async function post<Result>(
   ask: Ask,
   { key, etag, signal }: SubmissionOptions,
   dryRun: boolean,
-): Promise<Answer> {
-  const told = await askFor<Answer>(addressOf(['requests'], dryRun ? { dryRun } : {}), {
+): Promise<Result> {
+  const told = await askFor<Result>(addressOf(['requests'], dryRun ? { dryRun } : {}), {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
@@ -42,7 +42,7 @@ async function post<Answer>(
   return told.answer;
 }
 
-/** Previews the request. Nothing is submitted. @throws {Refusal} */
+/** Previews the request. Nothing is submitted. @throws {RequestRefusal} */
 export const preview = (ask: Ask, options: SubmissionOptions): Promise<PreviewAnswer> =>
   post(ask, options, true);
 
@@ -51,7 +51,10 @@ export const followed = (submitted: Submitted) =>
   queryOptions<Submitted>({
     queryKey: ['submitted', submitted.key],
     queryFn: ({ signal }) =>
-      read<Submitted>(addressOf(['state' in submitted ? 'requests' : 'batches', submitted.key]), signal),
+      read<Submitted>(
+        addressOf(['state' in submitted ? 'requests' : 'batches', submitted.key]),
+        signal,
+      ),
     initialData: submitted,
     refetchInterval: ({ state: { data = submitted, error } }) =>
       isOpen(data) && !isFinal(error) && ('state' in submitted ? FOLLOW_MS : FOLLOW_MANY_MS),
@@ -62,11 +65,12 @@ const FOLLOW_MS = 2_000;
 const FOLLOW_MANY_MS = 10_000;
 const TOO_MANY_REQUESTS = 429;
 const isFinal = (error: Error | null): boolean =>
-  error instanceof Refusal &&
+  error instanceof RequestRefusal &&
   error.problem.status < 500 &&
   error.problem.status !== TOO_MANY_REQUESTS;
 const isOpen = (submitted: Submitted): boolean =>
   'state' in submitted ? submitted.state === 'open' : submitted.counts.open > 0;
 
-/** Files the request. @throws {Refusal} */
-export const submit = (ask: Ask, options: SubmissionOptions): Promise<Submitted> => post(ask, options, false);
+/** Files the request. @throws {RequestRefusal} */
+export const submit = (ask: Ask, options: SubmissionOptions): Promise<Submitted> =>
+  post(ask, options, false);

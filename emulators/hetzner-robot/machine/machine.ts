@@ -96,13 +96,13 @@ export interface RobotMachine {
   /** A script on standard input for a system that others simulate; undefined: it does not run. */
   playScript(): Play | undefined;
   /** The running system, for clients without a network; null: none. */
-  answering(): Answering | null;
+  answering(): RunningSystem | null;
   settled(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** A running system as SSH shows it. */
-export interface Answering {
+export interface RunningSystem {
   /** OpenSSH PEM. */
   readonly hostKey: string;
   /** Whether it accepts this key, a line of OpenSSH. */

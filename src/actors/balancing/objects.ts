@@ -164,7 +164,8 @@ export async function destroy(
     });
     if (failed.length === left.length) {
       metrics.count('shepherd_lb_reconcile_delete_errors_total', service.labels, failed.length);
-      for (const [action, why] of failed) if (!block(service, action)) refuse(deps, service, action, why);
+      for (const [action, why] of failed)
+        if (!block(service, action)) refuse(deps, service, action, why);
       return;
     }
     left = failed.map(([action]) => action);

@@ -6,7 +6,7 @@ import { GONE, madeAs } from '../../domain/balancing/pool-row.ts';
 import { resyncMs, retryMs, waitMs, HURRY_MS } from '../../domain/balancing/waiting.ts';
 import { explain, RemoteFailure, Throttled } from '../../domain/errors.ts';
 import { balancer } from '../../machines/balancer.ts';
-import type { PoolPlace, PoolStanding } from '../../machines/balancer-setup.ts';
+import type { BalancedPool, PoolStatus } from '../../machines/balancer-setup.ts';
 import { WRITES, tellPending, balancerJob, poolJob, type BalancingDeps } from './deps.ts';
 import type { PoolService } from './pool-service.ts';
 import { check, create, destroy, poll, recover } from './objects.ts';
@@ -16,7 +16,10 @@ import { stepAll } from './step-members.ts';
 const KNOWN_MS = 500;
 
 /** The chart of a pool at a balancer with its services, which work on the pool's service. */
-export function provideBalancer(deps: BalancingDeps, serviceOf: (place: PoolPlace) => PoolService) {
+export function provideBalancer(
+  deps: BalancingDeps,
+  serviceOf: (place: BalancedPool) => PoolService,
+) {
   const { clock, random, log } = deps;
   type PoolStep<Output> = (
     deps: BalancingDeps,
@@ -24,7 +27,7 @@ export function provideBalancer(deps: BalancingDeps, serviceOf: (place: PoolPlac
     signal: AbortSignal,
   ) => Promise<Output>;
   const step = <Output>(act: PoolStep<Output>) =>
-    fromPromise<Output, PoolPlace>(({ input, signal }) => act(deps, serviceOf(input), signal));
+    fromPromise<Output, BalancedPool>(({ input, signal }) => act(deps, serviceOf(input), signal));
   return balancer.provide({
     actors: {
       takeLease: step(takeLease),
@@ -34,7 +37,7 @@ export function provideBalancer(deps: BalancingDeps, serviceOf: (place: PoolPlac
       destroy: step(destroy),
       create: step(create),
       poll: fromPromise(
-        ({ input, signal }: { input: PoolPlace & { looks: number }; signal: AbortSignal }) =>
+        ({ input, signal }: { input: BalancedPool & { looks: number }; signal: AbortSignal }) =>
           poll(deps, serviceOf(input), { looks: input.looks, signal }),
       ),
       stepMembers: step(stepAll),
@@ -83,7 +86,7 @@ async function takeLease(
   deps: BalancingDeps,
   service: PoolService,
   signal: AbortSignal,
-): Promise<PoolStanding> {
+): Promise<PoolStatus> {
   const { clock, keeper, leases, mirror, isKnown } = deps;
   const ends = AbortSignal.any([signal, keeper.require().signal]);
   while (!isKnown()) await sleep(clock, KNOWN_MS, ends);
@@ -95,7 +98,8 @@ async function takeLease(
   for (const { members } of machines) {
     for (const row of members) {
       const { pool, balancer: at } = row;
-      if (pool === service.name.pool && at === service.name.balancer) service.rows.set(row.machineId, row);
+      if (pool === service.name.pool && at === service.name.balancer)
+        service.rows.set(row.machineId, row);
     }
   }
   await requireSameMark(deps, service, lease);
@@ -140,7 +144,8 @@ function writeNote(
   service: PoolService,
   patch: Parameters<BmdbSession['balancing']['note']>[2],
 ): void {
-  const write = async () => deps.keeper.require().balancing.note(service.lease(), service.name, patch);
+  const write = async () =>
+    deps.keeper.require().balancing.note(service.lease(), service.name, patch);
   write().catch((error: unknown) => {
     const fields = { ...service.name, cause: explain(error) };
     deps.log.warn(fields, 'the state of the pool could not be recorded');

@@ -107,7 +107,8 @@ async function stepOnce(
   if (refused.size > 0) isHeldUp = true;
   for (const { machineId } of done) {
     const before = old.get(machineId);
-    if (service.rows.get(machineId)?.state !== before?.state) forgetCalls(service.memory, machineId);
+    if (service.rows.get(machineId)?.state !== before?.state)
+      forgetCalls(service.memory, machineId);
     report(deps, service, before, machineId);
   }
   // A machine with work under way must get no traffic, whatever was decided before.

@@ -32,7 +32,8 @@ export function createRecords(provider: ProviderName, { bmdb, repository }: Reco
     make: (key, value, options) => asked(options, FIRST, () => repository().make(of(key), value)),
     replace: (key, value, version, options) =>
       asked(options, LATER, () => repository().replace(of(key), value, version)),
-    drop: (key, version, options) => asked(options, LATER, () => repository().drop(of(key), version)),
+    drop: (key, version, options) =>
+      asked(options, LATER, () => repository().drop(of(key), version)),
   };
 }
 

@@ -61,7 +61,8 @@ interface Starting extends Claimed<AgentStartDeps> {
     machine?: ProviderMachine;
   };
 }
-type StartContext<Part extends keyof AgentStartResults = never> = Starting & Pick<AgentStartResults, Part>;
+type StartContext<Part extends keyof AgentStartResults = never> = Starting &
+  Pick<AgentStartResults, Part>;
 type Trust = AgentStartResults['trust'];
 
 /** The services of the `agentStart` chart. Each step may run again after a crash. */

@@ -33,7 +33,8 @@ const BACKOFF: BackoffDescriptor = { initialMs: 10_000, exponent: 2, maximumMs: 
 interface Leaving extends Claimed<DeprovisionDeps> {
   readonly request: NonNullable<MachineRow['deprovision']>;
 }
-type LeavingContext<Part extends keyof DeprovisionResults = never> = Leaving & DeprovisionFacts<Part>;
+type LeavingContext<Part extends keyof DeprovisionResults = never> = Leaving &
+  DeprovisionFacts<Part>;
 type DeprovisionFacts<Part extends keyof DeprovisionResults> = Pick<DeprovisionResults, Part>;
 
 /** The services of the `deprovision` chart. Each step may run again after a crash. */

@@ -128,9 +128,9 @@ export const digestOf = (parameters: unknown): string | null =>
   HEAD.safeParse(parameters).data?.batch.digest ?? null;
 const HEAD = z.object({ batch: z.object({ digest: z.string() }) });
 
-type RequestPlace = Pick<SubmittedRequest, 'provider' | 'slotId' | 'machineId'>;
+type RequestSubject = Pick<SubmittedRequest, 'provider' | 'slotId' | 'machineId'>;
 
-function placeOf(what: RequestedThing): RequestPlace {
+function placeOf(what: RequestedThing): RequestSubject {
   if ('target' in what) return targetOf(what.verb, what.target);
   const provider = 'provider' in what ? what.provider : 'scope' in what ? what.scope : 'fleet';
   return provider === 'fleet' ? NOWHERE : { ...NOWHERE, provider: requireProvider(provider) };
@@ -143,9 +143,9 @@ function requireProvider(name: ProviderName): ProviderName {
   throw new UsageError(`"${plainText(name, SLOT_MAX)}" is no valid name of a provider`);
 }
 
-const NOWHERE: RequestPlace = { provider: null, slotId: null, machineId: null };
+const NOWHERE: RequestSubject = { provider: null, slotId: null, machineId: null };
 
-function targetOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): RequestPlace {
+function targetOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): RequestSubject {
   requireProvider(provider);
   if (slotId === '' || slotId.length > SLOT_MAX || plainText(slotId) !== slotId) {
     throw new UsageError(`"${plainText(slotId, SLOT_MAX)}" is no valid name of a slot`);

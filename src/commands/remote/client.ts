@@ -253,14 +253,14 @@ type Query = Question['query'];
 export interface Client {
   readonly transport: Transport;
   /** @throws {Refused} {NoConsole} */
-  get<Answer>(path: string, query?: Query): Promise<Answer>;
+  get<Result>(path: string, query?: Query): Promise<Result>;
   /** As {@link get}, but null if the thing does not exist. */
-  find<Answer>(path: string, query?: Query): Promise<Answer | null>;
-  send<Answer>(
+  find<Result>(path: string, query?: Query): Promise<Result | null>;
+  send<Result>(
     method: Question['method'],
     path: string,
     more: Pick<Question, 'body' | 'headers' | 'query'>,
-  ): Promise<Answer>;
+  ): Promise<Result>;
 }
 
 /** @param onReply sees every reply. */
@@ -276,20 +276,20 @@ export function createClient(
     requireSuccess(reply, { ...question, path });
     return reply.text === '' ? null : parsed(reply.text, transport);
   };
-  const get = <Answer>(path: string, query: Query = {}) =>
-    ask({ method: 'GET', path, query }) as Promise<Answer>;
+  const get = <Result>(path: string, query: Query = {}) =>
+    ask({ method: 'GET', path, query }) as Promise<Result>;
   return {
     ...{ transport, get },
-    async find<Answer>(path: string, query: Query = {}) {
+    async find<Result>(path: string, query: Query = {}) {
       try {
-        return await get<Answer>(path, query);
+        return await get<Result>(path, query);
       } catch (error) {
         if (error instanceof Refused && error.code === 'not-found') return null;
         throw error;
       }
     },
-    send: <Answer>(method: Question['method'], path: string, more: object) =>
-      ask({ method, path, ...more }) as Promise<Answer>,
+    send: <Result>(method: Question['method'], path: string, more: object) =>
+      ask({ method, path, ...more }) as Promise<Result>,
   };
 }
 

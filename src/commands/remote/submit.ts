@@ -239,7 +239,11 @@ async function toldOf(
   const answers = requests.map(answerOf);
   const isAsked = isOpen(submitted) && waits && !signal.aborted && !isData(format);
   const open = isAsked ? await whyOpen(requests, session) : [];
-  const why = [...(isBatch(submitted) ? leftOut(submitted) : []), ...open, ...(followed?.lines ?? [])];
+  const why = [
+    ...(isBatch(submitted) ? leftOut(submitted) : []),
+    ...open,
+    ...(followed?.lines ?? []),
+  ];
   return {
     document: { ...submitted, ...followed?.json },
     names: answers.map(({ of }) => of),

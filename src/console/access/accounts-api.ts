@@ -143,7 +143,8 @@ export function addLogins(api: Api, access: Access): void {
         (await repository.sessions.list(neverAborted())).some(
           (each) => each.id === id && mayTouch(person, identityOf(each)),
         );
-      const login = mayTouch(person, null) || (await isOwn()) ? await repository.sessions.end(id) : null;
+      const login =
+        mayTouch(person, null) || (await isOwn()) ? await repository.sessions.end(id) : null;
       if (login === null) throw new Problem('not-found', 'You have no such session');
       log.info({ person: person.name, login }, 'a session was ended');
       return reply.code(204).send(null);

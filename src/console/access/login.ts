@@ -108,7 +108,14 @@ export function addLogin(api: Api, access: Access): void {
       }
       const { name, identity, role, providers, tokenId = null } = person;
       const code = makeSecret(random);
-      await repository.codes.add({ digest: digestOf(code), name, identity, role, providers, tokenId });
+      await repository.codes.add({
+        digest: digestOf(code),
+        name,
+        identity,
+        role,
+        providers,
+        tokenId,
+      });
       log.info({ person: name }, 'a link that logs in was made');
       return reply.code(201).send({ code });
     },

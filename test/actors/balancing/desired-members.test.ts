@@ -1,11 +1,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createDesiredMembers, DEBOUNCE_MS } from '../../../src/actors/balancing/desired-members.ts';
+import {
+  createDesiredMembers,
+  DEBOUNCE_MS,
+} from '../../../src/actors/balancing/desired-members.ts';
 import type { DesiredMemberRepository } from '../../../src/actors/balancing/desired-members.ts';
 import type { Pool } from '../../../src/domain/balancing/pools.ts';
 import { machineId, type Slot } from '../../../src/domain/ids.ts';
 import type { HoldRow, MachineRow, SlotFacts } from '../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
-import type { GuardState } from '../../../src/domain/recovery/standing.ts';
+import type { GuardState } from '../../../src/domain/recovery/guard-status.ts';
 import { viewOf } from '../../../src/domain/view.ts';
 import { pool as poolOf } from '../../domain/balancing/pool.ts';
 import { testRows } from '../../support/rows.ts';
@@ -87,7 +90,12 @@ describe('desired members follow', () => {
   /** The facts before and after, the notice, and the final desired members. */
   testRows<readonly [string, Partial<MachineRow> | null, () => void, readonly (string | null)[]]>([
     ['a view that is told', { order: orderRow() }, OF_VIEW, ['drain', null]],
-    ['facts of slots that changed', null, () => repository.onFacts(facts, new Set([SLOT])), [null, null]],
+    [
+      'facts of slots that changed',
+      null,
+      () => repository.onFacts(facts, new Set([SLOT])),
+      [null, null],
+    ],
     ['facts of no slot', null, () => repository.onFacts(facts, new Set()), ['serve', null]],
     ['all facts without it', {}, () => repository.onFacts(new Map()), [null, null]],
     ['a slot that vanishes', {}, () => repository.onVanished(SLOT), [null, null]],

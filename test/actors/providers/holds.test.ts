@@ -24,7 +24,10 @@ beforeEach(() => {
     lift: async (...what) => written.push(what),
   };
   keeper = createHoldKeeper({
-    repository: { impose: (hold) => repository.impose(hold), lift: (...what) => repository.lift(...what) },
+    repository: {
+      impose: (hold) => repository.impose(hold),
+      lift: (...what) => repository.lift(...what),
+    },
     rows: () => rows,
     nowMs: clock.now,
     clock,

@@ -84,7 +84,10 @@ test('ends an aborted call at once and starts none', async () => {
     begun += 1;
     return { make: stuck, replace: stuck, drop: stuck };
   };
-  const records = createRecords(RACK, { bmdb: { records: { all: stuck, counts: stuck } }, repository });
+  const records = createRecords(RACK, {
+    bmdb: { records: { all: stuck, counts: stuck } },
+    repository,
+  });
   const off = { signal: AbortSignal.abort() };
   const refused = records.make('a', 1, off);
   expect(begun).toBe(0);

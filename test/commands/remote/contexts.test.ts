@@ -139,7 +139,12 @@ describe('a token', () => {
   });
 
   test('is not told to the console that another one of the fleet names', () => {
-    const transport = createHttpTransport({ url: 'https://a.example/', token, version: '1', advice: '' });
+    const transport = createHttpTransport({
+      url: 'https://a.example/',
+      token,
+      version: '1',
+      advice: '',
+    });
     expect(() => transport.elsewhere(far)).toThrow(/would be sent in clear/);
   });
 

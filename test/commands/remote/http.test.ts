@@ -32,7 +32,11 @@ async function console(role: Role) {
   const fleet = scriptedFleet();
   fleet.put(machine('a'));
   const web = await openConsole({
-    ...{ fleet, token: 'only-sees', accounts: { repository: bmdb.access, random, events: bmdb.events } },
+    ...{
+      fleet,
+      token: 'only-sees',
+      accounts: { repository: bmdb.access, random, events: bmdb.events },
+    },
     submission: {
       ...{ requests: bmdb.requests, clock: systemClock, loss: {} as never, providers: [] },
       ...{ guard: () => [], pools: () => [], nowMs: fleet.nowMs, givingBack: () => '' },

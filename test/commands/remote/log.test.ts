@@ -26,7 +26,11 @@ async function telling(sessions: readonly object[], ...args: string[]) {
       { where, elsewhere: transportTo },
     );
   const means = { monotonic: () => 0, sleep: async () => undefined };
-  const ran = await runThrough({ transport: transportTo(HERE), ...means }, ['log', 'level', ...args]);
+  const ran = await runThrough({ transport: transportTo(HERE), ...means }, [
+    'log',
+    'level',
+    ...args,
+  ]);
   return { ...ran, asked };
 }
 const reply = (status: number, body: object) => ({

@@ -59,7 +59,8 @@ const steps: Record<string, (s: ReadingStand, about: string) => unknown> = {
   'the provider cannot be listed': (s) => void (s.provider.isAway = true),
   'the provider is listed again': (s) => void (s.provider.isAway = false),
   'held no-start': (s, slot) => s.submit({ verb: 'hold', kind: 'no-start', untilMs: null }, slot),
-  'held no-recover': (s, slot) => s.submit({ verb: 'hold', kind: 'no-recover', untilMs: null }, slot),
+  'held no-recover': (s, slot) =>
+    s.submit({ verb: 'hold', kind: 'no-recover', untilMs: null }, slot),
   unheld: (s, slot) => s.submit({ verb: 'unhold', kind: 'no-recover' }, slot),
   'machine 2 on a slot of so many letters': (s, length) => long(s, Number(length)),
   'a machine with text of others': (s) =>

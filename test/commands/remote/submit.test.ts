@@ -5,7 +5,11 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
-import { createHttpTransport, type Question, type Reply } from '../../../src/commands/remote/client.ts';
+import {
+  createHttpTransport,
+  type Question,
+  type Reply,
+} from '../../../src/commands/remote/client.ts';
 import { runThrough, scriptedTransport, type CommandResult } from '../run-through.ts';
 
 const KEY = '00000000-0000-4000-8000-000000000001';
@@ -210,7 +214,8 @@ describe('a command repeated with --key', () => {
   const having = (submitted: { readonly key: string }) =>
     scripted(({ method, path }) => {
       if (path === '/api/v1/fleet') return [200, { atMs: 1_000_000 }];
-      if (path === `/api/v1/${'counts' in submitted ? 'batches' : 'requests'}/K`) return [200, submitted];
+      if (path === `/api/v1/${'counts' in submitted ? 'batches' : 'requests'}/K`)
+        return [200, submitted];
       if (method === 'POST') return [200, submitted];
       if (path === '/api/v1/resolve') return [200, { machines: [], more: false }];
       return problem(404, 'not-found');

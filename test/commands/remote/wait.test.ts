@@ -100,7 +100,13 @@ test('a stream that is dead without a word is ended, before and after its first 
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const transport = createHttpTransport({ url, token: null, version: '0', advice: 'wait', quietMs: 2_000 });
+  const transport = createHttpTransport({
+    url,
+    token: null,
+    version: '0',
+    advice: 'wait',
+    quietMs: 2_000,
+  });
   const read = async () => {
     const events: string[] = [];
     const { signal } = new AbortController();

@@ -2,7 +2,11 @@ import { describe, expect, test, vi } from 'vitest';
 import { sleep } from '../../../src/adapters/clock/port.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
-import { eventsIn, createHttpTransport, type Transport } from '../../../src/commands/remote/client.ts';
+import {
+  eventsIn,
+  createHttpTransport,
+  type Transport,
+} from '../../../src/commands/remote/client.ts';
 import type { Console } from '../../../src/console/console.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { startScriptedConsole } from '../../console/scripted-console.ts';
@@ -53,7 +57,12 @@ describe('V44: --watch without a terminal', () => {
     fleet.put(machine('a', { state: 'Running', substate: 'healthy' }), machine('b'));
     let web = await open(fleet, 0);
     const port = Number(new URL(web.url).port);
-    const transport = createHttpTransport({ url: web.url, token: null, version: '0.0.0', advice: 'wait' });
+    const transport = createHttpTransport({
+      url: web.url,
+      token: null,
+      version: '0.0.0',
+      advice: 'wait',
+    });
     const stop = new AbortController();
     const { said, remarks, ended } = watching(transport, stop);
     const sees = (line: string) =>

@@ -137,7 +137,7 @@ test('reads no long body from an unknown caller', async () => {
 
 testRows(changingRoutes())('changes nothing by the cookie alone: %s %s', async (method, path) => {
   const unused = {} as never;
-  const deps = { filing: unused, events: unused, webhooks: unused };
+  const deps = { submission: unused, events: unused, webhooks: unused };
   const stand = await openStand({ ...deps, logControl: unused, inspector: unused });
   const { token } = await stand.token('admin');
   const cookie = bare(await stand.logIn({ token }));

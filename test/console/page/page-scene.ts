@@ -5,7 +5,7 @@ import type { SubmissionMeans } from '../../../src/console/api/submit/submit.ts'
 import type { LiveMachine, MachineInsight } from '../../../src/console/views.ts';
 import type { FleetView } from '../../../src/console/port.ts';
 import type { Explanation } from '../../../src/domain/explanation/types.ts';
-import { ladderStanding } from '../../../src/domain/explanation/ladder-standing.ts';
+import { ladderStatus } from '../../../src/domain/explanation/ladder-status.ts';
 import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';
 import { ladderRow, machineRow } from '../../support/facts.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
@@ -34,7 +34,7 @@ const LIVE: LiveMachine = {
 };
 
 const LADDER: NonNullable<ReturnType<MachineInsight['ladder']>> = {
-  ...ladderStanding(machineRow({ recovery: ladderRow({ attempts: 2 }) }), {
+  ...ladderStatus(machineRow({ recovery: ladderRow({ attempts: 2 }) }), {
     means: { reboot: true, power: true, reinstall: true },
     ...{ policy: DEFAULT_LADDER, preserved: false, nowMs: AT_MS, askAgainMs: 0 },
   }),

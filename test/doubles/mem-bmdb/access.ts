@@ -46,7 +46,11 @@ export function createAccessRepository(memory: Memory): AccessRepository {
   const rows: Rows = { tokens: new Map(), sessions: new Map(), codes: new Map() };
   const around = { ...rows, memory };
   return {
-    ...{ tokens: createTokens(around), sessions: createSessions(around), codes: createCodes(around) },
+    ...{
+      tokens: createTokens(around),
+      sessions: createSessions(around),
+      codes: createCodes(around),
+    },
     devices: createDevices(memory),
   };
 }

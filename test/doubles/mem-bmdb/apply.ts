@@ -34,7 +34,7 @@ import { toRequest, toState } from './requests.ts';
 import { circumstances, liveWork, rowOf } from './rows.ts';
 import type { RequestState } from '../../../src/adapters/bmdb/port.ts';
 
-/** See `BmdbSession.settle`. */
+/** See `BmdbSession.applyRequest`. */
 export function applyRequest(memory: Memory, gate: SessionGate, key: string): RequestState | null {
   gate.check();
   const found = memory.requests.get(key);

@@ -4,7 +4,7 @@ import type {
   Lease,
   WebhookRepository,
   WebhookService,
-  WebhookStanding,
+  WebhookStatus,
 } from '../../../src/adapters/bmdb/port.ts';
 import { tell } from './events.ts';
 import type { Memory, SessionGate } from './tables.ts';
@@ -12,7 +12,7 @@ import type { Memory, SessionGate } from './tables.ts';
 export type MemWebhook = {
   -readonly [
     Key in 'toldTo' | 'deliveredAtMs' | 'disabledAtMs' | 'disabledReason'
-  ]: WebhookStanding[Key];
+  ]: WebhookStatus[Key];
 };
 export interface MemWebhooks {
   readonly endpoints: Map<string, MemWebhook>;

@@ -65,7 +65,11 @@ test('a reboot ends all processes, and changes the boot id; disk and host key st
   await host.on();
   disk.files.set('/root/file', 'kept');
   disk.files.set(INSTANCE_SECRET_PATH, 'changed by hand');
-  expect(await since(() => host.reboot())).toEqual(['listener closes', 'programs end', 'listener opens']);
+  expect(await since(() => host.reboot())).toEqual([
+    'listener closes',
+    'programs end',
+    'listener opens',
+  ]);
   expect(host.state()).toMatchObject({ up: true, bootId: 'boot 2' });
   expect(host.system()).toMatchObject({ hostKey: 'key 1' });
   expect(disk.files.get('/root/file')).toBe('kept');

@@ -110,9 +110,9 @@ function keyOf(header: string): string {
   throw new Problem('malformed', `give an idempotency key of 1 to ${KEY_MAX} characters`);
 }
 
-type Answered = RequestState | RequestBatch;
-const isBatch = (found: Answered): found is RequestBatch => 'head' in found;
-const isOpen = (found: Answered): boolean =>
+type RequestOrBatch = RequestState | RequestBatch;
+const isBatch = (found: RequestOrBatch): found is RequestBatch => 'head' in found;
+const isOpen = (found: RequestOrBatch): boolean =>
   isBatch(found) ? found.requests.some(({ state }) => state === 'open') : found.state === 'open';
 
 const WAIT_MAX_S = 60;
@@ -122,7 +122,7 @@ async function waitedFor(
   { requests, clock }: SubmissionDeps,
   submitted: Submitted,
   request: FastifyRequest,
-): Promise<Answered> {
+): Promise<RequestOrBatch> {
   const found = 'batch' in submitted ? submitted.batch : submitted.request;
   const [, seconds = '0'] =
     /(?:^|[,;\s])wait=(\d{1,4})/.exec(String(request.headers['prefer'])) ?? [];
@@ -130,7 +130,7 @@ async function waitedFor(
   const leave = () => gone.abort();
   request.raw.socket.once('close', leave);
   const { signal } = gone;
-  const again = async (before: Answered): Promise<Answered> => {
+  const again = async (before: RequestOrBatch): Promise<RequestOrBatch> => {
     if (isBatch(before)) return (await requests.readBatch(before.head.key, signal)) ?? before;
     return (await requests.read([before.key], signal))[0] ?? before;
   };
@@ -146,7 +146,7 @@ async function waitedFor(
   }
 }
 
-function answer(reply: FastifyReply, found: Answered, submitted: Submitted) {
+function answer(reply: FastifyReply, found: RequestOrBatch, submitted: Submitted) {
   const key = 'batch' in submitted ? submitted.batch.head.key : submitted.request.key;
   const resource = 'batch' in submitted ? 'batches' : 'requests';
   reply.header('location', `${API}/${resource}/${encodeURIComponent(key)}`);
@@ -233,14 +233,14 @@ export interface WaitLimits {
  * Reads the state again and again until it is final or the time is over.
  * @param read must not throw temporary errors: it is called again.
  */
-export async function untilEnded<Standing>(
-  submitted: Standing,
+export async function untilEnded<State>(
+  submitted: State,
   how: {
-    readonly isOpen: (standing: Standing) => boolean;
-    readonly read: (before: Standing) => Promise<Standing>;
+    readonly isOpen: (standing: State) => boolean;
+    readonly read: (before: State) => Promise<State>;
   },
   { clock, signal, waitMs }: WaitLimits,
-): Promise<Standing> {
+): Promise<State> {
   const endMs = clock.monotonic() + waitMs;
   let standing = submitted;
   for (let pauseMs = FIRST_READ_MS; how.isOpen(standing); pauseMs *= 2) {

@@ -109,7 +109,11 @@ export function createSubmission(deps: SubmissionDeps): Submission {
   };
 }
 
-async function fileOnce(deps: SubmissionDeps, ask: ActionRequest, asker: Asker): Promise<Submitted> {
+async function fileOnce(
+  deps: SubmissionDeps,
+  ask: ActionRequest,
+  asker: Asker,
+): Promise<Submitted> {
   if (!isOfMachines(ask)) return { request: await fileAtLarge(deps, ask, asker) };
   return isBulk(selectorOf(ask))
     ? { batch: await submitBatch(deps, ask, asker) }
@@ -129,7 +133,11 @@ async function fileAtLarge(deps: SubmissionDeps, ask: AskAtLarge, asker: Asker) 
 }
 
 /** @throws {Problem} not allowed, or the target does not exist. */
-function requireAtLarge(deps: SubmissionDeps, ask: AskAtLarge, { person, seen }: KeylessAsker): void {
+function requireAtLarge(
+  deps: SubmissionDeps,
+  ask: AskAtLarge,
+  { person, seen }: KeylessAsker,
+): void {
   requireRightAtLarge(person, ask);
   if (seen !== undefined) throw new Problem('malformed', 'If-Match is for one machine');
   if ('pool' in ask) {
@@ -181,7 +189,11 @@ async function fileOne(deps: SubmissionDeps, ask: MachineAsk, asker: Asker): Pro
   return request(asked!.what);
 }
 
-async function submitBatch(deps: SubmissionDeps, ask: MachineAsk, asker: Asker): Promise<RequestBatch> {
+async function submitBatch(
+  deps: SubmissionDeps,
+  ask: MachineAsk,
+  asker: Asker,
+): Promise<RequestBatch> {
   const { key, person } = asker;
   const digest = createHash('sha256').update(JSON.stringify(ask)).digest('base64url');
   const before = await deps.requests.readBatch(key, new AbortController().signal);
@@ -205,7 +217,10 @@ async function submitBatch(deps: SubmissionDeps, ask: MachineAsk, asker: Asker):
  * Refuses what a provider can never do. Everything else is decided when the request is carried out.
  * @throws {NothingToDo} a single request is impossible. @throws {BatchRefused} some of several are.
  */
-async function requirePossible(deps: SubmissionDeps, all: readonly SelectedRequest[]): Promise<void> {
+async function requirePossible(
+  deps: SubmissionDeps,
+  all: readonly SelectedRequest[],
+): Promise<void> {
   const means = await meansOf(
     deps,
     all.map(({ selected }) => selected),
@@ -232,7 +247,12 @@ type KeylessAsker = Pick<Asker, 'person' | 'seen'>;
  * The selected machines, checked for rights and for changes since the caller saw them.
  * @throws {Problem} otherwise. @throws {UsageError} {NotFound} from the selection.
  */
-function meant(deps: SubmissionDeps, ask: MachineAsk, asker: KeylessAsker, isDry = false): Selected[] {
+function meant(
+  deps: SubmissionDeps,
+  ask: MachineAsk,
+  asker: KeylessAsker,
+  isDry = false,
+): Selected[] {
   const wish = wishOf(ask);
   requireFuture(wish, deps.nowMs());
   const selector = selectorOf(ask);

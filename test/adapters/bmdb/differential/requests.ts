@@ -43,13 +43,19 @@ export interface ScriptedSubmission {
 }
 
 /** Requests with an end are resolved at once: the times in a request do not move with the rows. */
-export async function submit(side: Side, session: BmdbSession, submission: ScriptedSubmission): Promise<unknown> {
+export async function submit(
+  side: Side,
+  session: BmdbSession,
+  submission: ScriptedSubmission,
+): Promise<unknown> {
   const { h, keys } = side;
   const { reuse, validS, at } = submission;
   const what = await thingOf(side, submission);
   const key = (reuse === null ? undefined : keys.at(-1 - reuse)) ?? `key ${keys.length}`;
   if (reuse === null) keys.push(key);
-  const submitted = await h.other.requests.submit(requestFor(what, { key, validForMs: validS * SECOND }));
+  const submitted = await h.other.requests.submit(
+    requestFor(what, { key, validForMs: validS * SECOND }),
+  );
   return at === 'once' ? { submitted, ended: await session.applyRequest(key) } : submitted;
 }
 

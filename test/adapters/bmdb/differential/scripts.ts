@@ -114,15 +114,12 @@ const lasting: fc.Arbitrary<Command[]> = fc
     { do: 'pass', seconds: 104 },
     { do: 'read', machine: on },
   ]);
-const submitted = (by: number, on: number, asked: GeneratedRequest, at: 'once' | 'later'): Command => ({
-  do: 'file',
-  session: by,
-  machine: on,
-  asked,
-  reuse: null,
-  validS: 604,
-  at,
-});
+const submitted = (
+  by: number,
+  on: number,
+  asked: GeneratedRequest,
+  at: 'once' | 'later',
+): Command => ({ do: 'file', session: by, machine: on, asked, reuse: null, validS: 604, at });
 const askedTo = (verb: GeneratedRequest['verb'], flag = false): GeneratedRequest => ({
   verb,
   flag,

@@ -69,7 +69,9 @@ describe('concurrent requests', () => {
   it('are resolved once if several callers resolve the same request', async () => {
     const id = await s.add();
     await park(id, 'one');
-    const { done, codes } = await often((_, at) => (at % 2 ? s.session : s.rival).applyRequest('one'));
+    const { done, codes } = await often((_, at) =>
+      (at % 2 ? s.session : s.rival).applyRequest('one'),
+    );
     expect(codes).toEqual([]);
     expect(new Set(done.map((state) => JSON.stringify(state))).size).toBe(1);
     expect(await s.events(id)).toEqual(['quarantined']);

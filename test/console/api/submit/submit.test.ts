@@ -6,7 +6,13 @@ import { providerName } from '../../../../src/domain/ids.ts';
 import { idOf } from '../../../commands/machine-stand.ts';
 import { free } from '../../../support/facts.ts';
 import { playScenes } from '../../../support/scenes.ts';
-import { createSubmissionStand, person, SIGNAL, slotName, type SubmissionStand } from './submit-stand.ts';
+import {
+  createSubmissionStand,
+  person,
+  SIGNAL,
+  slotName,
+  type SubmissionStand,
+} from './submit-stand.ts';
 
 let s: SubmissionStand;
 beforeEach(async () => {

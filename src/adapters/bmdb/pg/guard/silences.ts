@@ -5,7 +5,7 @@ import {
   SILENCE_ACTOR,
   SILENCE_REASONS,
   SILENT,
-} from '../../../../domain/recovery/standing.ts';
+} from '../../../../domain/recovery/guard-status.ts';
 import {
   DONE,
   HEARD,

@@ -70,8 +70,11 @@ export const statements = named('settle', {
   moment: statement({ columns: MOMENT.columns, text: () => `SELECT ${MOMENT.sql}` }),
 });
 
-/** See `BmdbSession.settle`. What is already applied stays, so a lost COMMIT does no harm. */
-export async function applyRequest(session: LiveSession, key: string): Promise<RequestState | null> {
+/** See `BmdbSession.applyRequest`. What is already applied stays, so a lost COMMIT does no harm. */
+export async function applyRequest(
+  session: LiveSession,
+  key: string,
+): Promise<RequestState | null> {
   const unknown = () => new NotFound(`there is no request ${key}`);
   if (!isKey(key)) throw unknown();
   const options = { doing: `settle request ${key}`, isolation: 'READ COMMITTED' } as const;

@@ -256,14 +256,14 @@ async function lockLease(q: Queries, held: HeldClaim, doing: string): Promise<vo
   if (heldEpochs(held.session, doing, rows).size === 0) throw workLost(held);
 }
 
-type RecoveryAsked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
+type RecoveryNote = Extract<WorkNote, { kind: 'recoveryAsked' }>;
 
 /**
  * @throws {NothingToDo} the machine came back or was put under a hold meanwhile, or its order
  *   ended.
  * @throws {NoPermit} recovery is frozen, silence means nothing now, or the budget is used up.
  */
-async function noteAsked(q: Queries, held: HeldClaim, asked: RecoveryAsked): Promise<void> {
+async function noteAsked(q: Queries, held: HeldClaim, asked: RecoveryNote): Promise<void> {
   const { machineId: machine, row, session } = held;
   const { rung, bootId } = asked;
   const order = asked.order ?? null;
