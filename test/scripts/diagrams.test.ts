@@ -63,7 +63,7 @@ describe('V17: the layouts of charts', () => {
   });
 
   test.each<[string, AnyStateMachine]>([
-    ['agentStart', agentStart],
+    ['takeover', agentStart],
     ['recovery', recovery],
     ['deprovision', deprovision],
     ['balancer', balancer],

@@ -35,7 +35,7 @@ const WHOLE_FLEET: Readonly<Record<string, string>> = {
 
 /** Statements that run only under the settings of claims, ends and heartbeats: see `byKeys`. */
 const BY_KEYS = new Set(
-  `claim ends agent-starts tags ladder-rows beats agent-reports episodes intents provided leases
+  `claim ends agent-starts tags ladder-rows heartbeat-store agent-reports episodes intents provided leases
    member-writes repository forget delete-tags`
     .split(/\s+/)
     .map((name) => `${name}.ts`),
