@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { Refusal } from './api/ask.ts';
+import { RequestRefusal } from './api/ask.ts';
 import './frame/theme.ts';
 import { startTicking } from './live/clock.ts';
 import { startConnection } from './live/connection.ts';
@@ -10,7 +10,7 @@ import { router } from './router.tsx';
 
 /** Retries after a broken connection, but not after an answer: the console would answer the same again. */
 const retry = (failures: number, error: Error): boolean =>
-  !(error instanceof Refusal) && failures < 2;
+  !(error instanceof RequestRefusal) && failures < 2;
 const queries = new QueryClient({ defaultOptions: { queries: { retry } } });
 startConnection();
 startTicking();

@@ -1,7 +1,7 @@
 import type { PoolStage } from '../src/domain/balancing/plan.ts';
 import type { ExplainedWork } from '../src/domain/explanation/types.ts';
 import type { GuardRule } from '../src/domain/recovery/guard-rules.ts';
-import type { GuardState } from '../src/domain/recovery/standing.ts';
+import type { GuardState } from '../src/domain/recovery/guard-status.ts';
 import type { MachineState } from '../src/domain/states.ts';
 
 /** All texts of the page that do not come from the API. States and verbs use the words of the domain. */

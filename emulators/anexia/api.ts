@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type EmulatedApi, jsonOf, type Occasion, Refusal, type Route } from '../kit/api.ts';
+import { type EmulatedApi, jsonOf, type Occasion, ApiRefusal, type Route } from '../kit/api.ts';
 import { type FaultEffectOf, faultForm, type FaultOf, type FaultRuleOf } from '../kit/faults.ts';
 import { isSameSecret } from '../kit/same-secret.ts';
 import { type ObjectKind, KINDS } from './kinds.ts';
@@ -64,7 +64,7 @@ export const refusal = (
   status: number,
   message: string,
   validation: Readonly<Record<string, string>> = {},
-) => new Refusal(status, errorBody(status, message, validation));
+) => new ApiRefusal(status, errorBody(status, message, validation));
 
 /** One request as a handler sees it. */
 export interface EngineCall {
@@ -144,7 +144,7 @@ export const apiOf = ({
 const kindIn = (route: string): ObjectKind | undefined =>
   KINDS.find((kind) => route.startsWith(`/api/LBaaS/v1/${kind}.json`));
 
-/** @throws {Refusal} 400, 415. */
+/** @throws {ApiRefusal} 400, 415. */
 function bodyOf(occasion: Occasion<EngineFaultEffect>): unknown {
   const isWrite = ['POST', 'PUT'].includes(occasion.method);
   if (isWrite && occasion.text.trim() === '') throw refusal(400, 'The body is missing');

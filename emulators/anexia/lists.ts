@@ -1,6 +1,6 @@
 import { type KnobValues, refusal } from './api.ts';
 
-/** The requested page. @throws {Refusal} 400: the values are invalid. */
+/** The requested page. @throws {ApiRefusal} 400: the values are invalid. */
 export function pagingOf(query: ReadonlyMap<string, string>, { limitMax }: KnobValues) {
   const number = (name: string, usual: number) => {
     const text = query.get(name);

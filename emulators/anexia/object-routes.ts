@@ -56,7 +56,7 @@ function routesOf(core: EngineCore, kind: ObjectKind): Route<EngineCall>[] {
   ];
 }
 
-/** @throws {Refusal} 404. */
+/** @throws {ApiRefusal} 404. */
 function find(
   { world }: EngineCore,
   kind: Thing['kind'],
@@ -112,7 +112,7 @@ function update(core: EngineCore, kind: ObjectKind, { params, body, doom }: Engi
   return thing;
 }
 
-/** @throws {Refusal} 422 with each wrong or unknown field and each dangling reference. */
+/** @throws {ApiRefusal} 422 with each wrong or unknown field and each dangling reference. */
 function checked({ world }: EngineCore, kind: ObjectKind, body: unknown) {
   const schema: z.ZodType<{ name: string } & Record<string, unknown>> = BODIES[kind];
   const parsed = schema.safeParse(recordOf(body));

@@ -11,7 +11,7 @@ export function resourceRoutes(core: EngineCore): readonly Route<EngineCall>[] {
   const { world, knobs } = core;
   let tagging = 0;
 
-  /** @throws {Refusal} 404. */
+  /** @throws {ApiRefusal} 404. */
   function find({ id = '' }: Readonly<Record<string, string>>): Thing {
     const thing = world.things.get(id);
     if (thing && isThere(thing, world.now())) return thing;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EmulatedApi, Occasion, Route } from '../kit/api.ts';
 import type { EmulatorClock } from '../kit/clock.ts';
-import type { FaultBook } from '../kit/fault-book.ts';
+import type { FaultRules } from '../kit/fault-rules.ts';
 import {
   type CommonMatch,
   type FaultEffectOf,
@@ -67,7 +67,7 @@ export type RobotEffectOf<T extends RobotFaultEffect['type']> = Extract<
   RobotFaultEffect,
   { type: T }
 >;
-export type RobotFaultRules = FaultBook<
+export type RobotFaultRules = FaultRules<
   CommonMatch & { server?: number | undefined },
   RobotFaultEffect,
   RuleSubject
@@ -93,7 +93,7 @@ export interface RobotCore {
 export interface RobotCall
   extends RobotCore, Pick<Occasion<RobotFaultEffect>, 'params' | 'strike'> {
   readonly form: Form;
-  /** The path's server. @throws {Refusal} it does not exist. */
+  /** The path's server. @throws {ApiRefusal} it does not exist. */
   server(): RobotServer;
   /** Like `strike`, for one server of a list. */
   strikeOf<T extends RobotFaultEffect['type']>(

@@ -24,7 +24,7 @@ import {
   FAULTS,
 } from './api.ts';
 import {
-  type Answering,
+  type RunningSystem,
   createMachine,
   type DiskHosts,
   type RobotMachine,
@@ -101,7 +101,7 @@ interface Inside {
    */
   play(device: string, argv: readonly string[]): Play | undefined;
   /** The system at an address; null: nobody answers. */
-  answering(address: string): Answering | null;
+  answering(address: string): RunningSystem | null;
 }
 
 export interface RobotEmulator extends Emulator<RobotFaultRule, RobotFault>, Inside {

@@ -1,4 +1,4 @@
-import { Refusal } from '../kit/api.ts';
+import { ApiRefusal } from '../kit/api.ts';
 
 export const errorBody = (
   status: number,
@@ -8,7 +8,7 @@ export const errorBody = (
 ): object => ({ error: { status, code, message, ...more } });
 /** A refusal in the API's words. @param more fields besides status, code and message */
 export const refusal = (status: number, code: string, message: string, more?: object) =>
-  new Refusal(status, errorBody(status, code, message, more));
+  new ApiRefusal(status, errorBody(status, code, message, more));
 export const invalidInput = (wrong: {
   readonly missing?: readonly string[];
   readonly invalid?: readonly string[];

@@ -31,7 +31,7 @@ export function parseForm(text: string, contentType: string | undefined): Form {
   return form;
 }
 
-/** @throws {Refusal} 400: it is missing, or a list. */
+/** @throws {ApiRefusal} 400: it is missing, or a list. */
 export function textField(form: Form, name: string): string {
   const value = form.get(name);
   if (value === undefined || value === '') throw invalidInput({ missing: [name] });
@@ -39,7 +39,7 @@ export function textField(form: Form, name: string): string {
   return value;
 }
 
-/** One of the values. @throws {Refusal} 400. */
+/** One of the values. @throws {ApiRefusal} 400. */
 export function choiceField(form: Form, name: string, values: readonly string[]): string {
   const value = textField(form, name);
   if (!values.includes(value)) throw invalidInput({ invalid: [name] });

@@ -13,7 +13,7 @@ function list({ keys }: RobotCall): ApiAnswer {
   return { status: 200, body: [...keys.values()].map((key) => ({ key: keyDetail(key) })) };
 }
 
-/** @throws {Refusal} 404. */
+/** @throws {ApiRefusal} 404. */
 function keyOf({ keys, params }: RobotCall): AccountKey {
   const { fingerprint = '' } = params;
   const key = FINGERPRINT.test(fingerprint) ? keys.get(fingerprint) : undefined;
@@ -43,7 +43,7 @@ function sizeBitsOf(type: string, blob: Buffer): number {
   return (lengthBytes - MPINT_SIGN_BYTES) * 8;
 }
 
-/** @throws {Refusal} 400: it is not a public key. */
+/** @throws {ApiRefusal} 400: it is not a public key. */
 function readPublicKey(name: string, text: string, createdMs: number): AccountKey {
   const parsed = ssh2.utils.parseKey(text.trim());
   if (parsed instanceof Error || parsed.isPrivateKey()) throw invalidInput({ invalid: ['data'] });

@@ -56,7 +56,7 @@ function listResets({ servers }: RobotCall): ApiAnswer {
   return ok(found.map((server) => ({ reset: resetView(server) })));
 }
 
-/** @throws {Refusal} 404. */
+/** @throws {ApiRefusal} 404. */
 function resettable(call: RobotCall): RobotServer & { readonly resetTypes: readonly ResetType[] } {
   const server = call.server();
   const { resetTypes } = server;
@@ -88,7 +88,7 @@ function reset(call: RobotCall): ApiAnswer {
   return ok({ reset: { ...placeOf(server), type } });
 }
 
-/** @throws {Refusal} 404. */
+/** @throws {ApiRefusal} 404. */
 function bootable(call: RobotCall): RobotServer {
   const server = call.server();
   if (server.hasRescue) return server;
@@ -103,7 +103,7 @@ function showBoots(call: RobotCall): ApiAnswer {
 
 const showRescue = (call: RobotCall): ApiAnswer => ok({ rescue: rescueView(call, bootable(call)) });
 
-/** @throws {Refusal} 400: the account lacks a key. */
+/** @throws {ApiRefusal} 400: the account lacks a key. */
 function keysOf({ keys, form }: RobotCall): AccountKey[] {
   return listField(form, 'authorized_key').map((text) => {
     const key = keys.get(text);

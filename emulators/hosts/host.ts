@@ -49,7 +49,7 @@ export interface HostListener {
 export interface HostParts<System extends HostSystem> {
   readonly disk: HostDisk;
   readonly programs: HostPrograms;
-  readonly door: HostListener;
+  readonly listener: HostListener;
   /** The host's service for clients, which works even while it refuses SSH. */
   readonly service?: HostListener | undefined;
   readonly newBootId: () => string;
@@ -116,7 +116,7 @@ export interface Host<System extends HostSystem> {
 /** Initially off, whatever its state in an earlier process. */
 export function createHost<System extends HostSystem>(
   initial: System,
-  { disk, programs, door, service, ...parts }: HostParts<System>,
+  { disk, programs, listener, service, ...parts }: HostParts<System>,
 ): Host<System> {
   let system = initial;
   let { bootId } = parts;
@@ -160,7 +160,7 @@ export function createHost<System extends HostSystem>(
     }
     isOn = true;
     seen.boots += 1;
-    if (refusing !== 'connection') await door.open();
+    if (refusing !== 'connection') await listener.open();
     await service?.open();
   }
 
@@ -179,7 +179,7 @@ export function createHost<System extends HostSystem>(
     isOn = false;
     disk.halt?.();
     await service?.close();
-    await door.close();
+    await listener.close();
     if (isUnknown) await programs.discard?.();
     isUnknown = false;
     if (mayRun) await programs.end();
@@ -193,7 +193,7 @@ export function createHost<System extends HostSystem>(
 
   function freeze(on: boolean): void {
     isHanging = on;
-    door.freeze?.(on);
+    listener.freeze?.(on);
     service?.freeze?.(on);
     programs.freeze?.(on);
   }
@@ -245,8 +245,8 @@ export function createHost<System extends HostSystem>(
     refuse: (how) =>
       inTurn(async () => {
         refusing = how;
-        if (how === 'connection') await door.close();
-        else if (isOn) await door.open();
+        if (how === 'connection') await listener.close();
+        else if (isOn) await listener.open();
       }),
     close: () => {
       isClosed = true;
@@ -254,7 +254,7 @@ export function createHost<System extends HostSystem>(
       disk.halt?.();
       return inTurn(async () => {
         await service?.close();
-        await door.close();
+        await listener.close();
       });
     },
   };

@@ -7,7 +7,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-export interface DoorOptions {
+export interface HostListenerOptions {
   /** For the log: what cannot listen, and where. */
   readonly what: string;
   readonly where: () => object;
@@ -21,7 +21,13 @@ export interface DoorOptions {
 const RETRY_MS = 250;
 
 /** Lets a machine listen at a port as soon as the port is free. */
-export function createDoor({ what, where, log, listen, inTurn }: DoorOptions): HostListener {
+export function createHostListener({
+  what,
+  where,
+  log,
+  listen,
+  inTurn,
+}: HostListenerOptions): HostListener {
   let listening: Listening | undefined;
   let isFrozen = false;
   let isWanted = false;

@@ -4,7 +4,7 @@ import type { AuthContext, ParsedKey } from 'ssh2';
 import { startLine } from './commands.ts';
 import { BOOT_ID_PATH, createDirectoryDisk, readBootId } from './disk.ts';
 import { runOnChannel } from './exec-channel.ts';
-import { createDoor } from './listener.ts';
+import { createHostListener } from './listener.ts';
 import { createHost, type Host, type HostListener } from './host.ts';
 import { isAuthorized, publicBlobOf, readKey } from './keys.ts';
 import type { HostSnapshot, SimulatedHostsOptions } from './options.ts';
@@ -75,8 +75,8 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): HostMa
       hostname: () => machine.system().hostname,
     }),
     programs,
-    door: createSshDoor(() => machine, programs, deps),
-    service: service?.door,
+    listener: createSshListener(() => machine, programs, deps),
+    service: service?.listener,
     save: (record) => saveRecord(home, record),
   });
   return {
@@ -112,7 +112,7 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): HostMa
 }
 
 /** The SSH server of a machine. */
-function createSshDoor(
+function createSshListener(
   host: () => Host<MachineRecord>,
   { context }: Programs,
   { log, admitted }: MachineDeps,
@@ -152,7 +152,7 @@ function createSshDoor(
     return { address, port };
   };
 
-  return createDoor({
+  return createHostListener({
     what: 'SSH',
     log,
     where: () => ({ device: host().system().deviceId, ...where() }),
@@ -166,7 +166,7 @@ function createServiceOf(
   deviceId: string,
   host: () => Host<MachineRecord>,
   { log, serving }: MachineDeps,
-): (Pick<Service, 'tally'> & { readonly door: HostListener }) | undefined {
+): (Pick<Service, 'tally'> & { readonly listener: HostListener }) | undefined {
   if (!serving) return undefined;
   const where = () => ({ address: host().system().address ?? LOOPBACK, port: serving.port });
   const service = createService({
@@ -175,7 +175,7 @@ function createServiceOf(
     onRequest: () => serving.onRequest(deviceId),
     answer: () => ({ machine: host().system().hostname, bootId: host().state().bootId }),
   });
-  const door = createDoor({
+  const listener = createHostListener({
     what: 'clients',
     log,
     where: () => ({ device: deviceId, ...where() }),
@@ -185,5 +185,5 @@ function createServiceOf(
       return service;
     },
   });
-  return { tally: service.tally, door };
+  return { tally: service.tally, listener };
 }

@@ -3,7 +3,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { createHostCheck } from '../../src/lib/network.ts';
 import type { Activity } from './activity.ts';
 import type { EmulatorClock } from './clock.ts';
-import type { FaultBook } from './fault-book.ts';
+import type { FaultRules } from './fault-rules.ts';
 import type { CommonEffect, CommonMatch, RuleSubject } from './faults.ts';
 import { type Fate, type Journal, maskSecrets, type OpenEntry } from './journal.ts';
 import type { EmulatorLog } from './log.ts';
@@ -32,7 +32,7 @@ export interface Route<Call> {
 }
 
 /** A refusal that the client sees. */
-export class Refusal extends Error {
+export class ApiRefusal extends Error {
   readonly status: number;
   readonly body: unknown;
   readonly headers: Readonly<Record<string, string>>;
@@ -97,9 +97,9 @@ export interface EmulatedApi<Call, Effect extends { readonly type: string }> {
   noted?(request: Pick<Occasion<Effect>, 'headers' | 'raw'>): object;
   /** Called first, even before faults: an answer, or nothing. */
   arrive?(occasion: Occasion<Effect>): HttpResult | undefined | Promise<HttpResult | undefined>;
-  /** Logins and limits. @throws {Refusal} */
+  /** Logins and limits. @throws {ApiRefusal} */
   admit?(occasion: Occasion<Effect>): void | Promise<void>;
-  /** The handlers' input. @throws {Refusal} */
+  /** The handlers' input. @throws {ApiRefusal} */
   call(occasion: Occasion<Effect>): Call;
   /** Sends `X-RateLimit-…` headers for a `rateLimit` rule. Default: only `Retry-After`. */
   readonly tellsRate?: boolean;
@@ -117,7 +117,7 @@ export interface EmulatedApi<Call, Effect extends { readonly type: string }> {
 export interface ApiDeps<Match extends CommonMatch, Effect extends { readonly type: string }> {
   readonly clock: EmulatorClock;
   readonly chance: Pick<Generator, 'next'>;
-  readonly faults: FaultBook<Match, Effect, RuleSubject>;
+  readonly faults: FaultRules<Match, Effect, RuleSubject>;
   readonly journal: Journal;
   /** Running requests that do not wait for time. */
   readonly requests: Activity;
@@ -158,7 +158,7 @@ export function createApi<
     const isOwnName = createHostCheck([host]);
     const wrongName = `${name} does not answer under this name: use localhost or its address`;
     app.addHook('onRequest', async ({ headers }) => {
-      if (!isOwnName(headers.host)) throw new Refusal(421, api.errorBody(421, wrongName));
+      if (!isOwnName(headers.host)) throw new ApiRefusal(421, api.errorBody(421, wrongName));
     });
   }
   // Refusals before routing and journal: a host name, or a too large body.
@@ -191,7 +191,7 @@ function refusalOf(
   error: unknown,
   log: EmulatorLog,
 ): HttpResult {
-  if (error instanceof Refusal) {
+  if (error instanceof ApiRefusal) {
     return { status: error.status, headers: error.headers, body: error.body };
   }
   const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
@@ -215,7 +215,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
 ) {
   type Any = CommonEffect | Effect;
   /** The effects that all emulators share. */
-  const faults = deps.faults as unknown as FaultBook<CommonMatch, CommonEffect, RuleSubject>;
+  const faults = deps.faults as unknown as FaultRules<CommonMatch, CommonEffect, RuleSubject>;
   const limiter = createRateLimiter(clock.now);
   const closing = new AbortController();
   const mark = (entry: OpenEntry, ...ids: readonly string[]) => {
@@ -319,8 +319,8 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
       const body = api.errorBody(429, 'Too many requests');
       return { status: 429, headers, body, isInjected: true };
     }
-    if (!found) throw new Refusal(404, api.errorBody(404, 'Not found'));
-    if (!found.handle) throw new Refusal(405, api.errorBody(405, 'Method not allowed'));
+    if (!found) throw new ApiRefusal(404, api.errorBody(404, 'Not found'));
+    if (!found.handle) throw new ApiRefusal(405, api.errorBody(405, 'Method not allowed'));
     const answer = await found.handle(api.call(occasion));
     occasion.entry.executed = true;
     return { ...answer, headers: { ...headers, ...answer.headers } };
@@ -379,7 +379,7 @@ function jsonOrText(text: string): unknown {
 
 /**
  * A request's body as JSON; undefined for an empty body.
- * @param types accepted content types. @throws {Refusal} 400, 415.
+ * @param types accepted content types. @throws {ApiRefusal} 400, 415.
  */
 export function jsonOf(
   { text, headers }: Pick<Occasion<never>, 'text' | 'headers'>,
@@ -388,11 +388,11 @@ export function jsonOf(
 ): unknown {
   if (text.trim() === '') return undefined;
   if (!types.test(headers['content-type'] ?? '')) {
-    throw new Refusal(415, errorBody(415, 'The content type must be application/json'));
+    throw new ApiRefusal(415, errorBody(415, 'The content type must be application/json'));
   }
   try {
     return JSON.parse(text);
   } catch {
-    throw new Refusal(400, errorBody(400, 'The body is not JSON'));
+    throw new ApiRefusal(400, errorBody(400, 'The body is not JSON'));
   }
 }

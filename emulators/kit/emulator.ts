@@ -5,7 +5,7 @@ import { type Activity, createActivity } from './activity.ts';
 import { ADMIN_PATH, createAdmin } from './admin.ts';
 import { createApi, type EmulatedApi } from './api.ts';
 import { type EmulatorClock, type ManualClock, realClock } from './clock.ts';
-import type { FaultBook, ActiveRule } from './fault-book.ts';
+import type { FaultRules, ActiveRule } from './fault-rules.ts';
 import {
   type CommonEffect,
   type CommonMatch,
@@ -67,7 +67,7 @@ export interface Base<Match extends CommonMatch, Effect extends Typed> {
   /** Separate from `ids`, so that faults do not change the created objects. */
   readonly chance: Generator;
   readonly ids: Generator;
-  readonly faults: FaultBook<Match, Effect, RuleSubject>;
+  readonly faults: FaultRules<Match, Effect, RuleSubject>;
   readonly journal: Journal;
   /** Running requests. */
   readonly requests: Activity;

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import {
-  type AskedRule,
-  createFaultBook,
-  type FaultBook,
+  type RequestedRule,
+  createFaultRules,
+  type FaultRules,
   type ActiveRule,
   shapeOf,
-} from './fault-book.ts';
+} from './fault-rules.ts';
 import type { Generator } from './random.ts';
 
 const ms = z.number().min(0);
@@ -96,7 +96,7 @@ export interface FaultForm<Match, Effect extends Typed, Input> {
    * and its test would always pass.
    * @throws {z.ZodError} the rule is invalid, or could never strike.
    */
-  parse(input: Input, known: KnownValues): AskedRule<Match, Effect>;
+  parse(input: Input, known: KnownValues): RequestedRule<Match, Effect>;
   readonly once: ReadonlySet<string>;
   /** All types of effects, in the documents' order. */
   readonly types: readonly string[];
@@ -133,7 +133,7 @@ export function faultForm<
     times: z.int().min(1).optional(),
     effect,
   }) as unknown as z.ZodType<
-    AskedRule<MatchOf<Shape>, CommonEffect | z.output<Effects[number]>>,
+    RequestedRule<MatchOf<Shape>, CommonEffect | z.output<Effects[number]>>,
     InputOf<Shape, Effects>
   >;
   return {
@@ -210,5 +210,5 @@ export const createFaults = <Match extends CommonMatch, Effect extends Typed, In
     /** Called after each change of the rules or their counters. */
     readonly changed?: () => void;
   } = {},
-): FaultBook<Match, Effect, RuleSubject> =>
-  createFaultBook<Match, Effect, RuleSubject>({ store, chance, changed, once: form.once });
+): FaultRules<Match, Effect, RuleSubject> =>
+  createFaultRules<Match, Effect, RuleSubject>({ store, chance, changed, once: form.once });

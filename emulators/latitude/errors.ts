@@ -1,4 +1,4 @@
-import { Refusal } from '../kit/api.ts';
+import { ApiRefusal } from '../kit/api.ts';
 
 /** One error of a reply. */
 export interface Problem {
@@ -25,18 +25,18 @@ export const errorBody = (status: number, detail: string): object =>
   documentOf(status, [{ code: `HTTP_${status}`, detail }]);
 
 /** A refusal that the client sees. */
-export const refusal = (status: number, ...problems: readonly Problem[]): Refusal =>
-  new Refusal(status, documentOf(status, problems));
+export const refusal = (status: number, ...problems: readonly Problem[]): ApiRefusal =>
+  new ApiRefusal(status, documentOf(status, problems));
 
-export const notFound = (): Refusal =>
+export const notFound = (): ApiRefusal =>
   refusal(404, { code: 'not_found', detail: 'Specified Record Not Found' });
-export const badParameter = (parameter: string, detail: string): Refusal =>
+export const badParameter = (parameter: string, detail: string): ApiRefusal =>
   refusal(400, { code: 'BAD_REQUEST', detail, parameter });
 
 // The texts of these three are unpublished: they are examples.
-export const outOfStock = (): Refusal =>
+export const outOfStock = (): ApiRefusal =>
   refusal(422, { code: 'out_of_stock', detail: 'The plan is out of stock at this site' });
-export const locked = (): Refusal =>
+export const locked = (): ApiRefusal =>
   refusal(422, { code: 'server_locked', detail: 'The server is locked' });
-export const wrongState = (): Refusal =>
+export const wrongState = (): ApiRefusal =>
   refusal(422, { code: 'invalid_state', detail: 'The server cannot do this in its present state' });

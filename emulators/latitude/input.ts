@@ -11,7 +11,7 @@ const document = z.object({
 });
 
 /**
- * The attributes of a write. `id` is the changed resource's. @throws {Refusal} 400 and 409 for a
+ * The attributes of a write. `id` is the changed resource's. @throws {ApiRefusal} 400 and 409 for a
  * body that is not a document of this type, 422 with everything that is wrong with the attributes.
  */
 export function attributesOf<T>(

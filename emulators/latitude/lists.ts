@@ -10,7 +10,7 @@ const SIZE_MAX = 100;
 export type Filters = ReadonlyMap<string, string>;
 
 /**
- * A request's filters. @throws {Refusal} 400 for an unknown parameter, because an ignored filter
+ * A request's filters. @throws {ApiRefusal} 400 for an unknown parameter, because an ignored filter
  * would show more than the client expects.
  */
 export function filtersOf({ query }: LatitudeCall, names: readonly string[]): Filters {

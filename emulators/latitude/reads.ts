@@ -85,10 +85,10 @@ function named(call: LatitudeCall, filters: Filters): (server: LatitudeServer) =
   };
 }
 
-/** The path's server. @throws {Refusal} 404. */
+/** The path's server. @throws {ApiRefusal} 404. */
 export const serverOf = ({ servers, now }: LatitudeWorld, call: LatitudeCall): LatitudeServer =>
   found(servers, call, now());
-/** The path's user data. @throws {Refusal} 404. */
+/** The path's user data. @throws {ApiRefusal} 404. */
 export const userDataOf = ({ userData, now }: LatitudeWorld, call: LatitudeCall): UserData =>
   found(userData, call, now());
 

@@ -84,7 +84,7 @@ const NOT_FOUND = 'could not be found';
 const exists = ({ now }: LatitudeWorld, one: ProjectResource | undefined): boolean =>
   one !== undefined && isThere(one, now());
 
-/** The path's server, for a change. @throws {Refusal} 404, or 422 if the server is locked. */
+/** The path's server, for a change. @throws {ApiRefusal} 404, or 422 if the server is locked. */
 export function changeableServer(world: LatitudeWorld, call: LatitudeCall): LatitudeServer {
   const server = serverOf(world, call);
   if (server.isLeaving) throw notFound();

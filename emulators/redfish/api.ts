@@ -1,6 +1,6 @@
 import { maskSecrets } from '../kit/journal.ts';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { type EmulatedApi, jsonOf, type Occasion, Refusal } from '../kit/api.ts';
+import { type EmulatedApi, jsonOf, type Occasion, ApiRefusal } from '../kit/api.ts';
 import type { RedfishCall, Rack } from './core.ts';
 import type { FaultEffect } from './faults.ts';
 import { errorBody, type MessageName, refusal } from './messages.ts';
@@ -82,7 +82,7 @@ function schemeOf(headers: IncomingHttpHeaders): 'none' | 'basic' | 'session' {
   return /^basic /i.test(headers.authorization ?? '') ? 'basic' : 'none';
 }
 
-/** @throws {Refusal} 401. */
+/** @throws {ApiRefusal} 401. */
 function requireLogin(
   rack: Rack,
   bmc: Bmc,
@@ -107,10 +107,10 @@ function requireLogin(
 export const isAway = ({ restart }: Bmc, nowMs: number): boolean =>
   restart !== null && nowMs < restart.deafUntilMs;
 
-/** A starting BMC serves only its root at first, without systems. @throws {Refusal} 404, 503. */
+/** A starting BMC serves only its root at first, without systems. @throws {ApiRefusal} 404, 503. */
 function refuseWhileStarting(bmc: Bmc, route: string, nowMs: number): void {
   if (!bmc.restart || nowMs >= bmc.restart.doneAtMs || route === ROOT) return;
   if (route.startsWith(`${ROOT}/Systems`)) throw refusal(404, 'ResourceMissingAtURI', route);
   const body = errorBody([{ name: 'ServiceTemporarilyUnavailable', args: ['10'] }]);
-  throw new Refusal(503, body, { 'retry-after': '10' });
+  throw new ApiRefusal(503, body, { 'retry-after': '10' });
 }

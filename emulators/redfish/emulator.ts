@@ -9,7 +9,7 @@ import { listen } from '../kit/listen.ts';
 import { apiOf, isAway } from './api.ts';
 import { type Certificate, issueCertificate } from './certificate.ts';
 import type { RedfishCall, RackCore, Rack } from './core.ts';
-import { type BmcListener, openDoor } from './listener.ts';
+import { type BmcListener, openBmcListener } from './listener.ts';
 import { type RedfishFault, type FaultEffect, FAULTS } from './faults.ts';
 import type {
   BmcSnapshot,
@@ -26,7 +26,7 @@ import { type Bmc, createWorld, type ComputerSystem } from './world.ts';
 /** A BMC and its address. */
 interface BmcEndpoint {
   readonly bmc: Bmc;
-  readonly door: BmcListener;
+  readonly listener: BmcListener;
   certificate(): Certificate;
 }
 
@@ -41,7 +41,7 @@ export async function startRedfishEmulator(
 ): Promise<RedfishEmulator> {
   const places: BmcEndpoint[] = [];
   const store = { faults: [], faultCount: 0, requestCount: 0 };
-  const base = baseOf(options, FAULTS, { store, changed: () => fitDoors(base, places) });
+  const base = baseOf(options, FAULTS, { store, changed: () => fitListeners(base, places) });
   const core = coreOf(options, base);
   const rack: Rack = { ...core, power: createPower(core) };
   const owners = new WeakMap<IncomingMessage, Bmc>();
@@ -57,7 +57,7 @@ export async function startRedfishEmulator(
   const { host, port } = options.listen;
   const at = (n: number) => ({ ...options.listen, port: port === 0 ? 0 : port + n });
   const serve =
-    (bmc: Bmc): Parameters<typeof openDoor>[0]['serve'] =>
+    (bmc: Bmc): Parameters<typeof openBmcListener>[0]['serve'] =>
     (request, response) => {
       owners.set(request, bmc);
       bmc.inFlight++;
@@ -74,7 +74,11 @@ export async function startRedfishEmulator(
   const close = async () => {
     rack.power.close();
     rack.hooks?.close?.();
-    await Promise.all([app.close(), admin.close(), ...places.map(({ door }) => door.close())]);
+    await Promise.all([
+      app.close(),
+      admin.close(),
+      ...places.map(({ listener }) => listener.close()),
+    ]);
   };
   try {
     await app.ready();
@@ -84,8 +88,8 @@ export async function startRedfishEmulator(
       const own = await issueCertificate(bmc.name);
       const certificate = () => (struckBy(rack, 'certificate')(bmc) ? stranger : own);
       const isDeaf = () => isAway(bmc, rack.clock.now());
-      const door = await openDoor({ at: at(n), certificate, isDeaf, serve: serve(bmc) });
-      places.push({ bmc, door, certificate });
+      const listener = await openBmcListener({ at: at(n), certificate, isDeaf, serve: serve(bmc) });
+      places.push({ bmc, listener, certificate });
     }
     addFaults(controls, options.faults);
     const adminUrl = `${await listen(admin, at(rack.bmcs.length))}${ADMIN_PATH}`;
@@ -134,9 +138,9 @@ function struckBy({ faults }: Pick<RackCore, 'faults'>, type: FaultEffect['type'
   return ({ name }: Bmc): boolean => rules.some(({ match }) => (match.bmc ?? name) === name);
 }
 
-function fitDoors(core: Pick<RackCore, 'faults'>, places: readonly BmcEndpoint[]): void {
+function fitListeners(core: Pick<RackCore, 'faults'>, places: readonly BmcEndpoint[]): void {
   const isShut = struckBy(core, 'refuse');
-  for (const { bmc, door } of places) door.setOpen(!isShut(bmc));
+  for (const { bmc, listener } of places) listener.setOpen(!isShut(bmc));
 }
 
 /** Valid names in rules, and a new rule's immediate effect on a BMC. */
@@ -155,8 +159,8 @@ function rulesOf({ bmcs, faults, power }: Rack, places: readonly BmcEndpoint[]) 
     known: () => ({ bmc: bmcs.map(({ name }) => name), system: systems.map(({ name }) => name) }),
     ruled({ effect }: RedfishFault) {
       bmcs.forEach(happen);
-      fitDoors({ faults }, places);
-      if (effect.type === 'certificate') for (const { door } of places) door.cut();
+      fitListeners({ faults }, places);
+      if (effect.type === 'certificate') for (const { listener } of places) listener.cut();
     },
   };
 }
@@ -182,9 +186,9 @@ function addAdmin(app: FastifyInstance, inside: Pick<RedfishEmulator, 'bmcs' | '
   });
 }
 
-const snapshotOf = ({ bmc, door, certificate }: BmcEndpoint, nowMs: number): BmcSnapshot => ({
+const snapshotOf = ({ bmc, listener, certificate }: BmcEndpoint, nowMs: number): BmcSnapshot => ({
   name: bmc.name,
-  url: door.url,
+  url: listener.url,
   certSha256: certificate().sha256,
   sessions: liveSessions(bmc, nowMs).size,
   sessionsMost: bmc.sessionsMost,

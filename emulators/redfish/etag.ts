@@ -13,7 +13,7 @@ export function entityTagOf(resource: Resource, rack: Rack, call: RedfishCall): 
   return call.strike('etag', ({ does }) => does === 'weak') ? `W/${tag}` : tag;
 }
 
-/** Weak tags match nothing (RFC 9110, 13.1.1). @throws {Refusal} 412. */
+/** Weak tags match nothing (RFC 9110, 13.1.1). @throws {ApiRefusal} 412. */
 export function requireMatch(resource: Resource, rack: Rack, call: RedfishCall): void {
   const wanted = call.headers['if-match'];
   if (wanted === undefined) return;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FaultBook } from '../kit/fault-book.ts';
+import type { FaultRules } from '../kit/fault-rules.ts';
 import {
   type FaultEffectOf,
   faultForm,
@@ -77,4 +77,4 @@ export type RedfishFaultRule = FaultRuleOf<typeof FAULTS>;
 export type RedfishFault = FaultOf<typeof FAULTS>;
 export type FaultEffect = FaultEffectOf<typeof FAULTS>;
 export type RedfishEffectOf<T extends FaultEffect['type']> = Extract<FaultEffect, { type: T }>;
-export type RedfishFaultRules = FaultBook<RedfishFault['match'], FaultEffect, RuleSubject>;
+export type RedfishFaultRules = FaultRules<RedfishFault['match'], FaultEffect, RuleSubject>;

@@ -13,7 +13,7 @@ export interface BmcListener {
   close(): Promise<void>;
 }
 
-export interface DoorDeps {
+export interface BmcListenerDeps {
   readonly at: ListenAt;
   /** Certificate for new connections. */
   readonly certificate: () => Certificate;
@@ -23,7 +23,12 @@ export interface DoorDeps {
 }
 
 /** @throws {ListenError} the address is not available. */
-export async function openDoor({ at, certificate, isDeaf, serve }: DoorDeps): Promise<BmcListener> {
+export async function openBmcListener({
+  at,
+  certificate,
+  isDeaf,
+  serve,
+}: BmcListenerDeps): Promise<BmcListener> {
   let shown = certificate();
   const server = at.network ? createServer(serve) : createSecureServer(shown, serve);
   // Runs before the server's own listener, which starts TLS.

@@ -1,4 +1,4 @@
-import { Refusal } from '../kit/api.ts';
+import { ApiRefusal } from '../kit/api.ts';
 
 /** Registry of most messages; a driver must not depend on the version. */
 const BASE = 'Base.1.8.1';
@@ -61,6 +61,6 @@ export const successBody = () => ({ '@Message.ExtendedInfo': [viewOf({ name: 'Su
 
 /** An answer that refuses. */
 export const refusing = (status: number, messages: readonly RegistryMessage[]) =>
-  new Refusal(status, errorBody(messages));
+  new ApiRefusal(status, errorBody(messages));
 export const refusal = (status: number, name: MessageName, ...args: readonly string[]) =>
   refusing(status, [{ name, args }]);

@@ -11,13 +11,13 @@ import { provisioner } from '../../src/machines/provisioner.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import { recovery } from '../../src/machines/recovery.ts';
 import { session } from '../../src/machines/session.ts';
-import { takeover } from '../../src/machines/takeover.ts';
+import { agentStart } from '../../src/machines/agent-start.ts';
 import { layoutDocuments } from './layouts.ts';
 import { mermaidOf, overviewOf } from './mermaid.ts';
 
 /** Every chart that ships. */
 const CHARTS: readonly AnyStateMachine[] = [
-  ...[lifecycle, takeover, recovery, deprovision, cell],
+  ...[lifecycle, agentStart, recovery, deprovision, cell],
   ...[fleet, guard, session, balancer, provisioner],
 ];
 

@@ -12,14 +12,14 @@ import { lifecycle } from '../../src/machines/lifecycle.ts';
 import { provisioner } from '../../src/machines/provisioner.ts';
 import { recovery } from '../../src/machines/recovery.ts';
 import { session } from '../../src/machines/session.ts';
-import { takeover } from '../../src/machines/takeover.ts';
+import { agentStart } from '../../src/machines/agent-start.ts';
 import { arrowsOf, unique, type Arrow } from './arrows.ts';
 import { wayBetween, type Box } from './ways.ts';
 
 const WHOLE = [...WORK_CHARTS, ...SERVICE_CHARTS] as const;
 type Whole = (typeof WHOLE)[number];
 const MACHINES: Readonly<Record<Whole, AnyStateMachine>> = {
-  takeover,
+  takeover: agentStart,
   recovery,
   deprovision,
   balancer,

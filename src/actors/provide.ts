@@ -18,7 +18,7 @@ import { provisioner } from '../machines/provisioner.ts';
 import { recovery } from '../machines/recovery.ts';
 import { session } from '../machines/session.ts';
 import type { Shown } from '../machines/shown.ts';
-import { takeover } from '../machines/takeover.ts';
+import { agentStart } from '../machines/agent-start.ts';
 import type { Job } from '../machines/task.ts';
 import type { MachineView } from '../domain/view.ts';
 import { cellPool, type CellHooks, type MachineFinder } from './cell-pool.ts';
@@ -26,7 +26,7 @@ import { deprovisionServices, type DeprovisionDeps } from './tasks/deprovision.t
 import {
   awaitTurn,
   createOrphanWatch,
-  settleRequest,
+  applyRequest,
   type AwaitTurnDeps,
   type TaskPool,
 } from './turns/turns.ts';
@@ -38,12 +38,12 @@ import type { ProvisionDeps } from './provisioning/deps.ts';
 import { createProvisioning, type Provisioning } from './provisioning/services.ts';
 import { recoveryServices, type RecoverDeps } from './tasks/recovery/services.ts';
 import type { SessionKeeper } from './session-keeper.ts';
-import { agentStartServices, type TakeOverDeps } from './tasks/agent-start.ts';
+import { agentStartServices, type AgentStartDeps } from './tasks/agent-start.ts';
 import { balancers, type BalancersDeps } from './balancing/balancers.ts';
 import { createUpdater, type UpdaterDeps } from './provisioning/updater.ts';
 
 export interface ProvideDeps {
-  readonly takeOver: TakeOverDeps;
+  readonly agentStart: AgentStartDeps;
   readonly recover: RecoverDeps;
   readonly deprovision: DeprovisionDeps;
   readonly provision: ProvisionDeps;
@@ -91,7 +91,7 @@ export function provideFleet(deps: ProvideDeps) {
   return fleet.provide({
     actors: {
       session: provideSession(deps),
-      guard: provideGuard({ ...deps.guard, settles: hasLoops }),
+      guard: provideGuard({ ...deps.guard, isApplying: hasLoops }),
       mirror: needsMirror(roles) ? mirror.service : nobody(),
       cellPool: hasLoops
         ? cellPool({
@@ -217,8 +217,10 @@ function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update' | 'bala
   return lifecycle.provide({
     actors: {
       awaitTurn: awaitTurn(deps.turns),
-      settleRequest: settleRequest({ ...deps.turns, log }),
-      takeover: takeover.provide({ actors: { ...agentStartServices(deps.takeOver), reread } }),
+      applyRequest: applyRequest({ ...deps.turns, log }),
+      agentStart: agentStart.provide({
+        actors: { ...agentStartServices(deps.agentStart), reread },
+      }),
       recovery: recovery.provide({ actors: { ...recoveryServices(deps.recover), reread } }),
       deprovision: deprovision.provide({
         actors: { ...deprovisionServices(deps.deprovision), reread },

@@ -34,31 +34,31 @@ export const namesOf = ({
 }: Pick<CreationEntry, 'witness' | 'slotId' | 'id'>) =>
   [witness, slotId, id].filter((name) => name !== null);
 
-type Booked = { -readonly [Key in keyof CreationEntry]: CreationEntry[Key] };
+type LedgerEntry = { -readonly [Key in keyof CreationEntry]: CreationEntry[Key] };
 
 /** @param claims returns the driver's current records about these names. */
 export function createLedger(
   claims: (names: readonly string[], signal: AbortSignal) => Promise<readonly string[]>,
 ) {
-  const creations: Booked[] = [];
+  const creations: LedgerEntry[] = [];
 
   async function create(provider: Provider, request: CreateRequest, options: CallOptions) {
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const slotId = request.unused?.reservationId ?? request.unused?.id ?? null;
     const witness = request.tags[WITNESS_TAG] ?? 'none';
-    const booked: Booked = {
+    const entry: LedgerEntry = {
       ...{ witness, slotId, state: 'under-way', claims: [], id: null, ended },
     };
-    creations.push(booked);
+    creations.push(entry);
     const announced = announcing(request);
     try {
       const made = await provider.createMachine(announced.request, options);
-      booked.id = idOf(made);
-      booked.state = 'made';
-      booked.claims = await claims(namesOf(booked), options.signal).catch(() => []);
+      entry.id = idOf(made);
+      entry.state = 'made';
+      entry.claims = await claims(namesOf(entry), options.signal).catch(() => []);
       return made;
     } catch (error) {
-      booked.state = announced.isDone(error, options.signal) ? 'unknown' : 'refused';
+      entry.state = announced.isDone(error, options.signal) ? 'unknown' : 'refused';
       throw error;
     } finally {
       resolve();

@@ -9,7 +9,7 @@ import type { Metrics } from '../adapters/metrics/port.ts';
 import { UsageError } from '../domain/errors.ts';
 import { addApi } from './api/api.ts';
 import { API } from './api/kit.ts';
-import type { FilingMeans } from './api/submit/submit.ts';
+import type { SubmissionMeans } from './api/submit/submit.ts';
 import { addFailures } from './api/failures.ts';
 import { Problem } from './api/problem.ts';
 import { watchFleet } from './watch.ts';
@@ -50,7 +50,7 @@ export interface ConsoleDeps extends AccessMeans, ConsoleViews {
   /** Receivers of events over HTTP. */
   readonly webhooks: WebhooksView;
   /** Dependencies of operator requests. */
-  readonly filing: FilingMeans;
+  readonly submission: SubmissionMeans;
   /** Controls the log level; absent: it cannot be changed. */
   readonly logControl?: LogControl | undefined;
   /** Shows actors to admins; absent: not available. */

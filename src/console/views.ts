@@ -9,7 +9,7 @@ import type {
 } from '../adapters/bmdb/port.ts';
 import type { LogReader } from '../adapters/log/port.ts';
 import type { Explanation } from '../domain/explanation/types.ts';
-import type { LadderStanding } from '../domain/explanation/ladder-standing.ts';
+import type { LadderStatus } from '../domain/explanation/ladder-status.ts';
 import type { Queue } from '../domain/explanation/queue.ts';
 import type { MachineId, ProviderName, SessionId, Slot } from '../domain/ids.ts';
 import type { LoopSummary } from '../domain/daemons.ts';
@@ -35,7 +35,7 @@ export interface MachineInsight {
   /** Null: this daemon has no actor for that slot. */
   live(slot: Slot): LiveMachine | null;
   /** Null: the slot holds nothing that could be recovered. */
-  ladder(slot: Slot): (LadderStanding & { readonly queue: Queue | null }) | null;
+  ladder(slot: Slot): (LadderStatus & { readonly queue: Queue | null }) | null;
   /**
    * The hardware that its agent found, by the message's field names; null: not reported.
    * @throws {Unreachable} the database does not answer.
@@ -135,7 +135,7 @@ export interface SeriesView {
 
 /** What the console knows of webhooks. */
 export interface WebhooksView {
-  readonly book: WebhookRepository;
+  readonly repository: WebhookRepository;
   /** Configured webhooks. Types: null: all. */
   readonly configured: readonly {
     readonly name: string;

@@ -7,7 +7,7 @@ import type { Inspection } from '../adapters/inspector/port.ts';
 import type { InspectorRelay } from '../adapters/inspector/relay.ts';
 import { mayEraseDisks, type Config } from '../config.ts';
 import { givingBackOf } from '../config/giving-back.ts';
-import type { FilingMeans } from '../console/api/submit/submit.ts';
+import type { SubmissionMeans } from '../console/api/submit/submit.ts';
 import type { Console, ConsoleDeps } from '../console/console.ts';
 import type { DaemonsView } from '../console/views.ts';
 import type { FleetView } from '../console/port.ts';
@@ -30,7 +30,7 @@ import { openParts, type DaemonParts } from './parts.ts';
 import type { Means, Ports } from './ports.ts';
 import { fleetPlan } from './views/plan-view.ts';
 import { createProvidersView } from './views/providers-view.ts';
-import { createStanding } from './views/standing.ts';
+import { createStateGauges } from './views/state-gauges.ts';
 import { withTimeLimit } from '../adapters/clock/port.ts';
 import { startWebhooks, webhooksView } from './webhooks.ts';
 
@@ -233,14 +233,14 @@ async function openConsole(
     ...{ ...parts, unlisted: parts.health.unlisted },
     scanMs: needsMirror(parts.roles) ? config.mirror.scanInterval : null,
   });
-  const tellStanding = createStanding(parts, {
+  const tellStanding = createStateGauges(parts, {
     health,
     consoleNotAfterMs: () => web.certificateNotAfterMs(),
   });
   const web = await ports.startConsole({
     listen: config.console.listen,
     ...accessMeans(config, ports),
-    accounts: { book: bmdb.access, random: parts.random, events: bmdb.events },
+    accounts: { repository: bmdb.access, random: parts.random, events: bmdb.events },
     allowedHosts: config.console.allowedHosts,
     fleet,
     insight,
@@ -267,7 +267,7 @@ async function openConsole(
     events: bmdb.events,
     records: bmdb.inspection,
     webhooks: webhooksView(parts),
-    filing: filingMeans(parts),
+    submission: submissionMeans(parts),
     daemons: daemonsView(parts),
     isShown: parts.roles.has('console'),
     option,
@@ -321,7 +321,7 @@ function startCounting(parts: DaemonParts): void {
 /** Without a session nothing is counted; a new session follows soon. */
 const RETRY_MS = 5_000;
 
-function filingMeans({ mirror, ...parts }: DaemonParts): FilingMeans {
+function submissionMeans({ mirror, ...parts }: DaemonParts): SubmissionMeans {
   const { bmdb, clock, config, loss, metrics, providers } = parts;
   return {
     onAsked: (verb, via, outcome) =>

@@ -22,7 +22,7 @@ export function fleetDeps(parts: DaemonParts, watching: Watching): ProvideDeps {
     ...all,
     ...watching,
     onShown: parts.board.onShown,
-    takeOver: {
+    agentStart: {
       ...tasks,
       agent: { file: parts.files, targetPath: config.agent.targetPath },
       backoff: config.initializer.backoff,

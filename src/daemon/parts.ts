@@ -2,7 +2,7 @@ import { NEVER, Subject } from 'rxjs';
 import { createBoard, type BoardChange } from '../actors/fleet-state.ts';
 import { createTaskPool } from '../actors/turns/turns.ts';
 import { createPoolsBoard } from '../actors/balancing/pools-state.ts';
-import { createWishBook } from '../actors/balancing/desired-members.ts';
+import { createDesiredMembers } from '../actors/balancing/desired-members.ts';
 import { createLeases } from '../actors/leases.ts';
 import { createLoops, loopingBmdb, type Loops } from '../actors/loops.ts';
 import { createGuardWatch } from '../actors/guard/watch.ts';
@@ -93,7 +93,7 @@ export async function openParts(given: Means, ports: Ports) {
     }),
     log: log.child({ component: 'session' }),
   });
-  const book = () => keeper.require().records;
+  const repository = () => keeper.require().records;
   const callTimes = createCallTimes(clock);
   const providers = openProviders(
     { ...means, metrics: callTimes.heeding(metrics) },
@@ -102,7 +102,7 @@ export async function openParts(given: Means, ports: Ports) {
       driverShell,
       drivers: ports.drivers,
       daemons: () => daemons(),
-      records: (name) => createRecords(name, { bmdb, book }),
+      records: (name) => createRecords(name, { bmdb, repository }),
       events: bmdb.events,
     },
   );
@@ -159,14 +159,14 @@ export async function openParts(given: Means, ports: Ports) {
       ),
   });
   const holds = createHoldKeeper({
-    book: bmdb.providerHolds,
+    repository: bmdb.providerHolds,
     rows: () => mirror.providerHolds(),
     nowMs: () => mirror.nowMs(),
     clock,
     log: log.child({ component: 'provider holds' }),
   });
   const health = createListingHealth({
-    book: bmdb.listings,
+    repository: bmdb.listings,
     keeper,
     nowMs: () => mirror.nowMs(),
     log: log.child({ component: 'listings' }),
@@ -217,7 +217,7 @@ export async function openParts(given: Means, ports: Ports) {
     onPools: () => poolChanges.next(),
   });
   const planner = createPlanner({ config, providers, listings, mirror, clock });
-  const wishes = createWishBook({
+  const wishes = createDesiredMembers({
     pools,
     facts: mirror.facts,
     viewOf: (slot) => board.entries.get(slot)?.view,

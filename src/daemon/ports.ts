@@ -1,6 +1,6 @@
 import type { SchedulerLike } from 'rxjs';
 import type { InspectionEvent } from 'xstate';
-import type { TakeOverDeps } from '../actors/tasks/agent-start.ts';
+import type { AgentStartDeps } from '../actors/tasks/agent-start.ts';
 import type { AgentServer } from '../adapters/agents/port.ts';
 import type { BalancerDriver } from '../adapters/balancer/port.ts';
 import type { Bmdb } from '../adapters/bmdb/port.ts';
@@ -49,7 +49,7 @@ export interface Ports {
   /** Kinds of load balancers, by the value of `driver:`. */
   readonly balancerDrivers: ReadonlyMap<string, BalancerDriver>;
   /** Reads the agent's program, or one per processor. */
-  loadAgent(config: Config): Promise<TakeOverDeps['agent']['file']>;
+  loadAgent(config: Config): Promise<AgentStartDeps['agent']['file']>;
   /** @throws {FleetError} the keys are unreadable. */
   openShell(means: Means): Promise<OpenedShell>;
   /** @throws {FleetError} the database cannot start, or has another schema. */

@@ -22,7 +22,7 @@ export function startWebhooks(parts: DaemonParts): void {
 
 /** The console's view of webhooks; shows only the host of an address, whose rest may be secret. */
 export const webhooksView = ({ config, bmdb }: DaemonParts): WebhooksView => ({
-  book: bmdb.webhooks,
+  repository: bmdb.webhooks,
   configured: Object.entries(config.webhooks).map(([name, { url, types }]) => ({
     ...{ name, host: new URL(url).host, types: types ?? null },
   })),

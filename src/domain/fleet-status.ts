@@ -3,7 +3,7 @@ import type { Headline, Share, ShareWord } from './headline.ts';
 import type { MachineRow, Process } from './machine.ts';
 import type { LossPolicy } from './policy.ts';
 import { scopeName } from './recovery/guard-judgement.ts';
-import { unheardTooLongAtMs, type GuardState } from './recovery/standing.ts';
+import { unheardTooLongAtMs, type GuardState } from './recovery/guard-status.ts';
 
 export const NEED_KINDS = ['guard', 'unlisted', 'machines'] as const;
 /** Something that needs a person's attention. */

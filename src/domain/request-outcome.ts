@@ -49,7 +49,7 @@ export type Effect =
   | { readonly verb: 'withdraw'; readonly order: string; readonly outcome: string };
 
 /** The end of a request. */
-export interface Settlement {
+export interface RequestResult {
   readonly state: 'done' | 'refused';
   /** For people. */
   readonly outcome: string;
@@ -65,7 +65,7 @@ export interface Settlement {
  * The end of the request; null: it stays open, because it is work that may still be carried out, or
  * has a verb that this program does not know.
  */
-export function settlementOf(scene: Scene): Settlement | null {
+export function resultOfRequest(scene: Scene): RequestResult | null {
   const { request, row, now } = scene;
   const { verb, machineId, expiresAtMs } = request;
   if (!isVerb(verb)) return null;
@@ -81,7 +81,7 @@ export function settlementOf(scene: Scene): Settlement | null {
   if (machineId !== null && !isOnSlot(row, request)) return refused(goneText(request));
   // A newer program may have submitted a request that this program cannot read.
   if (scene.wish === null) return refused('this program cannot read it; upgrade it');
-  const decide = DECISIONS[verb] as (scene: Scene, wish: OperatorRequest) => Settlement;
+  const decide = DECISIONS[verb] as (scene: Scene, wish: OperatorRequest) => RequestResult;
   return decide(scene, scene.wish);
 }
 
@@ -89,7 +89,7 @@ export function settlementOf(scene: Scene): Settlement | null {
 export const provedText = (rung: string | null): string =>
   isRung(rung) ? RUNG_FACTS[rung].words.done : 'it was done';
 
-export const refused = (outcome: string): Settlement => ({
+export const refused = (outcome: string): RequestResult => ({
   state: 'refused',
   outcome,
   effect: null,
@@ -99,11 +99,14 @@ export const refused = (outcome: string): Settlement => ({
 const done = (
   outcome: string,
   effect: Effect | null = null,
-  event: Settlement['event'] = null,
-): Settlement => ({ state: 'done', outcome, effect, event });
+  event: RequestResult['event'] = null,
+): RequestResult => ({ state: 'done', outcome, effect, event });
 
 const DECISIONS: {
-  readonly [V in Exclude<Verb, OrderVerb>]: (scene: Scene, wish: OperatorRequest<V>) => Settlement;
+  readonly [V in Exclude<Verb, OrderVerb>]: (
+    scene: Scene,
+    wish: OperatorRequest<V>,
+  ) => RequestResult;
 } = {
   hold,
   unhold,
@@ -134,7 +137,7 @@ const untilText = (untilMs: number | null, end: string): string =>
 const underWayText = ({ isInstalling }: Scene): string =>
   isInstalling ? '; an installation was handed to its agent before, and may be under way' : '';
 
-function hold(scene: Scene, wish: OperatorRequest<'hold'>): Settlement {
+function hold(scene: Scene, wish: OperatorRequest<'hold'>): RequestResult {
   const { kind, untilMs } = wish;
   const { request, now } = scene;
   if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
@@ -147,7 +150,7 @@ function hold(scene: Scene, wish: OperatorRequest<'hold'>): Settlement {
   });
 }
 
-function unhold({ request, now }: Scene, wish: OperatorRequest<'unhold'>): Settlement {
+function unhold({ request, now }: Scene, wish: OperatorRequest<'unhold'>): RequestResult {
   const { kind } = wish;
   const before = holdOn(request, kind, now);
   // A hold that ended by itself counts as none; its row is removed as well.
@@ -158,7 +161,7 @@ function unhold({ request, now }: Scene, wish: OperatorRequest<'unhold'>): Settl
   });
 }
 
-function label({ request, row }: Scene, { verb, set }: OperatorRequest<'label'>): Settlement {
+function label({ request, row }: Scene, { verb, set }: OperatorRequest<'label'>): RequestResult {
   const change = readLabelChange(set);
   if (typeof change === 'string') return refused(change);
   const labels = changedLabels(row!.slot.labels, change);
@@ -175,7 +178,7 @@ function label({ request, row }: Scene, { verb, set }: OperatorRequest<'label'>)
 const isInConflict = (row: MachineRow, nowMs: number): boolean =>
   isQuarantined(row, nowMs) && row.quarantine?.kind === 'conflict';
 
-function quarantine(scene: Scene, wish: OperatorRequest<'quarantine'>): Settlement {
+function quarantine(scene: Scene, wish: OperatorRequest<'quarantine'>): RequestResult {
   const { untilMs } = wish;
   const { request, now } = scene;
   const row = scene.row!;
@@ -189,7 +192,7 @@ function quarantine(scene: Scene, wish: OperatorRequest<'quarantine'>): Settleme
   );
 }
 
-function release({ request, row, now }: Scene, wish: OperatorRequest<'release'>): Settlement {
+function release({ request, row, now }: Scene, wish: OperatorRequest<'release'>): RequestResult {
   const was = isQuarantined(row!, now.nowMs) ? formerText(row!) : 'it was not quarantined';
   return done(`released; ${was}${keyText(row!, wish.forgetHostKey)}`, wish, {
     kind: 'released',
@@ -208,7 +211,7 @@ const formerText = (row: MachineRow): string => quarantineText(row).replace('it 
 /** A repeated request may make the drain faster, never slower. */
 const HURRY: Readonly<Record<DrainMode | 'wait', number>> = { wait: 0, force: 1, skip: 2 };
 
-function deprovision(scene: Scene, wish: OperatorRequest<'deprovision'>): Settlement {
+function deprovision(scene: Scene, wish: OperatorRequest<'deprovision'>): RequestResult {
   const { drain } = wish;
   const { request, now } = scene;
   const row = scene.row!;
@@ -233,7 +236,7 @@ function deprovision(scene: Scene, wish: OperatorRequest<'deprovision'>): Settle
   });
 }
 
-function install({ request, row, now }: Scene, wish: OperatorRequest<'install'>): Settlement {
+function install({ request, row, now }: Scene, wish: OperatorRequest<'install'>): RequestResult {
   if (installState(row!) === 'DONE') return refused('it was handed over');
   if (row!.deprovision) return refused('it is to be deprovisioned');
   if (isQuarantined(row!, now.nowMs)) return refused(`${quarantineText(row!)}: release it first`);
@@ -259,7 +262,7 @@ function install({ request, row, now }: Scene, wish: OperatorRequest<'install'>)
 function cancelInstall(
   { request: { reason }, row: found }: Scene,
   { verb }: OperatorRequest<'cancel-install'>,
-): Settlement {
+): RequestResult {
   const row = found!;
   const { requestGeneration, reportGeneration, handedOutAtMs } = row.installation;
   if (installState(row) === 'DONE') return refused('it was handed over');
@@ -283,7 +286,7 @@ function cancelInstall(
 function clearBackoff(
   { request, row, now }: Scene,
   wish: OperatorRequest<'clear-backoff'>,
-): Settlement {
+): RequestResult {
   const waits = row!.backoffs.filter(({ untilMs }) => untilMs > now.nowMs);
   const cools = (row!.recovery?.nextAtMs ?? 0) > now.nowMs;
   const names = [...waits.map(({ process }) => process), ...(cools ? ['cool-down'] : [])];
@@ -316,7 +319,7 @@ function frozenText({ frozen }: GuardRow): string {
 function freeze(
   { guard, now }: Scene,
   wish: OperatorRequest<'freeze' | 'freeze-until'>,
-): Settlement {
+): RequestResult {
   const untilMs = wish.verb === 'freeze-until' ? wish.untilMs : null;
   if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
   const before = guard?.frozen ?? null;
@@ -327,13 +330,13 @@ function freeze(
 }
 
 /** Machines lost before a thaw cause no further freeze, because an operator has seen them. */
-function thaw({ guard }: Scene, wish: OperatorRequest<'thaw'>): Settlement {
+function thaw({ guard }: Scene, wish: OperatorRequest<'thaw'>): RequestResult {
   const before = guard?.frozen ? `; it was frozen by ${frozenText(guard)}` : '; it was not frozen';
   return done(`thawed${before}`, wish);
 }
 
 /** Idempotent: ended or absent holds count as cleared. */
-function clearProvider(_: Scene, wish: OperatorRequest<'clear-provider'>): Settlement {
+function clearProvider(_: Scene, wish: OperatorRequest<'clear-provider'>): RequestResult {
   const { hold: kind, shelf } = wish;
   const parts = [
     ...(kind === null ? [] : [`holds of kind ${kind} are ended`]),
@@ -342,7 +345,10 @@ function clearProvider(_: Scene, wish: OperatorRequest<'clear-provider'>): Settl
   return done(parts.join('; '), wish);
 }
 
-function changePools({ request, pools, now }: Scene, wish: OperatorRequest<PoolVerb>): Settlement {
+function changePools(
+  { request, pools, now }: Scene,
+  wish: OperatorRequest<PoolVerb>,
+): RequestResult {
   const { refusal, outcome, rows } = poolVerdict(pools, wish, { ...request, atMs: now.nowMs });
   if (refusal) return refused(outcome);
   return done(outcome, rows.length === 0 ? null : { verb: wish.verb, rows });

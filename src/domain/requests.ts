@@ -35,7 +35,7 @@ export function isOnSlot(
 }
 
 /**
- * The oldest request of a slot to apply now, through `BmdbSession.settle`; null: none. Leaves out
+ * The oldest request of a slot to apply now, through `BmdbSession.applyRequest`; null: none. Leaves out
  * orders that may still be carried out: they are work, `MachineRow.order`.
  * @param requests open requests of the slot, oldest first.
  * @param row row of the slot's machine; null: none.

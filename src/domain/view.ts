@@ -20,7 +20,7 @@ import type { HoldKind, MachineRow, OrderRow, Process, SlotFacts } from './machi
 import type { OrderVerb } from './verbs.ts';
 import { DEFAULT_ESCALATION, type LossPolicy } from './policy.ts';
 import { RUNG_OF } from './recovery/ladder.ts';
-import { isUnheardTooLong, unheardTooLongAtMs } from './recovery/standing.ts';
+import { isUnheardTooLong, unheardTooLongAtMs } from './recovery/guard-status.ts';
 import { dueRequest } from './requests.ts';
 import { needsHuman, type MachineState } from './states.ts';
 

@@ -1,7 +1,7 @@
 /** The result of one item of a batch; a failure affects only its item. */
-export type Outcome<Answer> = { readonly ok: Answer } | { readonly error: unknown };
+export type Outcome<Result> = { readonly ok: Result } | { readonly error: unknown };
 
-export interface BatcherOptions<Item, Answer> {
+export interface BatcherOptions<Item, Result> {
   /**
    * How long a batch's first item waits for others: called on its arrival; the batch may start when
    * the promise settles in any way.
@@ -15,22 +15,22 @@ export interface BatcherOptions<Item, Answer> {
   /** Items with one key are handled one after the other, in order of arrival. */
   readonly keyOf: (item: Item) => string;
   /** Handles a batch and answers in its order. A rejection rejects all of its items. */
-  readonly run: (batch: readonly Item[]) => Promise<readonly Outcome<Answer>[]>;
+  readonly run: (batch: readonly Item[]) => Promise<readonly Outcome<Result>[]>;
 }
 
-export interface Batcher<Item, Answer> {
+export interface Batcher<Item, Result> {
   /** Rejects with the item's own error, or with the batch's error. */
-  submit(item: Item): Promise<Answer>;
+  submit(item: Item): Promise<Result>;
   /** Number of waiting items, without those in flight. */
   readonly waiting: number;
   /** Stops collecting; resolves when nothing waits or is in flight. */
   flush(): Promise<void>;
 }
 
-interface WaitingItem<Item, Answer> {
+interface WaitingItem<Item, Result> {
   readonly item: Item;
   readonly key: string;
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (answer: Result) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -38,13 +38,13 @@ interface WaitingItem<Item, Answer> {
  * Combines many calls into few. A batch starts when it is large enough, or its first item has
  * waited long enough, and fewer than `concurrency` are in flight. Has no timers of its own.
  */
-export function createBatcher<Item, Answer>(
-  options: BatcherOptions<Item, Answer>,
-): Batcher<Item, Answer> {
+export function createBatcher<Item, Result>(
+  options: BatcherOptions<Item, Result>,
+): Batcher<Item, Result> {
   const { sizeMax, sizeEnough = sizeMax, concurrency, keyOf } = options;
   const busy = new Set<string>();
   const running = new Set<Promise<void>>();
-  let queue: WaitingItem<Item, Answer>[] = [];
+  let queue: WaitingItem<Item, Result>[] = [];
   let flushes = 0;
   /** Number of the collecting batch: a wait of an earlier batch is ignored. */
   let collecting = 0;
@@ -106,13 +106,13 @@ export function createBatcher<Item, Answer>(
 const collected = async ({ collect }: { readonly collect: () => Promise<void> }) => collect();
 
 /** The first items whose keys are neither in flight nor behind an earlier item of the key. */
-function takeBatch<Item, Answer>(
-  queue: readonly WaitingItem<Item, Answer>[],
+function takeBatch<Item, Result>(
+  queue: readonly WaitingItem<Item, Result>[],
   sizeMax: number,
   busy: ReadonlySet<string>,
-): [batch: WaitingItem<Item, Answer>[], rest: WaitingItem<Item, Answer>[]] {
-  const batch: WaitingItem<Item, Answer>[] = [];
-  const rest: WaitingItem<Item, Answer>[] = [];
+): [batch: WaitingItem<Item, Result>[], rest: WaitingItem<Item, Result>[]] {
+  const batch: WaitingItem<Item, Result>[] = [];
+  const rest: WaitingItem<Item, Result>[] = [];
   const seen = new Set<string>();
   let at = 0;
   for (; at < queue.length && batch.length < sizeMax; at++) {
@@ -124,9 +124,9 @@ function takeBatch<Item, Answer>(
   return [batch, rest.concat(queue.slice(at))];
 }
 
-async function runBatch<Item, Answer>(
-  batch: readonly WaitingItem<Item, Answer>[],
-  run: BatcherOptions<Item, Answer>['run'],
+async function runBatch<Item, Result>(
+  batch: readonly WaitingItem<Item, Result>[],
+  run: BatcherOptions<Item, Result>['run'],
 ): Promise<void> {
   try {
     const outcomes = await run(batch.map(({ item }) => item));
@@ -139,7 +139,7 @@ async function runBatch<Item, Answer>(
   }
 }
 
-function deliver<Item, Answer>(waiting: WaitingItem<Item, Answer>, outcome: Outcome<Answer>): void {
+function deliver<Item, Result>(waiting: WaitingItem<Item, Result>, outcome: Outcome<Result>): void {
   if ('ok' in outcome) waiting.resolve(outcome.ok);
   else waiting.reject(outcome.error);
 }

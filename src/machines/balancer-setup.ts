@@ -6,13 +6,13 @@ import { promiseService, unprovided } from './services.ts';
 import { failureOf, type StepFailure } from './task.ts';
 
 /** A pool at a balancer. Results of steps live beside the chart, under these names. */
-export interface PoolPlace {
+export interface BalancedPool {
   readonly pool: string;
   readonly balancer: string;
 }
 
 /** The pool's state when its job became ours. */
-export interface PoolStanding {
+export interface PoolStatus {
   readonly isPaused: boolean;
   readonly generation: number;
   readonly failures: number;
@@ -49,7 +49,7 @@ export type BalancerEvent =
   /** Stops the work here; objects at the balancer stay. */
   | { readonly type: 'pool.stop' };
 
-export interface BalancerContext extends PoolPlace {
+export interface BalancerContext extends BalancedPool {
   /** Counts the changes of the desired state. */
   readonly generation: number;
   /** The desired state changed since the last look at the balancer. */
@@ -81,30 +81,30 @@ const retryAtOf = (error: unknown): number | null =>
 
 /** Parts of the chart of a pool at a balancer; services and reports are provided from outside. */
 export const balancerSetup = setup({
-  types: { context: {} as BalancerContext, input: {} as PoolPlace, events: {} as BalancerEvent },
+  types: { context: {} as BalancerContext, input: {} as BalancedPool, events: {} as BalancerEvent },
   actors: {
     /**
      * Resolves when this daemon may write to the balancer and the fleet is known; reads the members
      * that the previous daemon left.
      */
-    takeLease: promiseService<PoolStanding, PoolPlace>('takeLease'),
+    takeLease: promiseService<PoolStatus, BalancedPool>('takeLease'),
     /** Reads all objects at the balancer. */
-    observe: promiseService<void, PoolPlace>('observe'),
+    observe: promiseService<void, BalancedPool>('observe'),
     /** Plans. */
-    check: promiseService<Checked, PoolPlace>('check'),
+    check: promiseService<Checked, BalancedPool>('check'),
     /** Submits failed objects again. */
-    recover: promiseService<void, PoolPlace>('recover'),
+    recover: promiseService<void, BalancedPool>('recover'),
     /** Deletes planned objects, repeatedly as long as it makes progress. */
-    destroy: promiseService<void, PoolPlace>('destroy'),
+    destroy: promiseService<void, BalancedPool>('destroy'),
     /** Creates, marks and updates planned objects. */
-    create: promiseService<void, PoolPlace>('create'),
+    create: promiseService<void, BalancedPool>('create'),
     /** Looks at objects that are not ready. Rejects when the wait was long enough. */
-    poll: promiseService<Polled, PoolPlace & { readonly looks: number }>('poll'),
+    poll: promiseService<Polled, BalancedPool & { readonly looks: number }>('poll'),
     /** Takes the next step of every member. */
-    stepMembers: promiseService<Stepped, PoolPlace>('stepMembers'),
+    stepMembers: promiseService<Stepped, BalancedPool>('stepMembers'),
   },
   actions: {
-    keepStanding: assign((_, { standing }: { standing: PoolStanding }) => ({
+    keepStanding: assign((_, { standing }: { standing: PoolStatus }) => ({
       generation: standing.generation,
       failures: Math.min(standing.failures, 20),
       retryAtMs: standing.retryAtMs,
@@ -136,15 +136,15 @@ export const balancerSetup = setup({
       stepFailures: Math.min(context.stepFailures + 1, 20),
     })),
     tellDesired: raise({ type: 'desired.changed' }),
-    reportSettled: (_, _params: PoolPlace & { readonly generation: number }) =>
+    reportSettled: (_, _params: BalancedPool & { readonly generation: number }) =>
       unprovided('reportSettled'),
-    reportFailure: (_, _params: PoolPlace & Failing & { readonly failures: number }) =>
+    reportFailure: (_, _params: BalancedPool & Failing & { readonly failures: number }) =>
       unprovided('reportFailure'),
-    reportStepFailure: (_, _params: PoolPlace & Failing) => unprovided('reportStepFailure'),
+    reportStepFailure: (_, _params: BalancedPool & Failing) => unprovided('reportStepFailure'),
   },
   guards: {
-    paused: (_, { standing }: { standing: PoolStanding }) => standing.isPaused,
-    waitsAfterFailure: (_, { standing }: { standing: PoolStanding }) => standing.failures > 0,
+    paused: (_, { standing }: { standing: PoolStatus }) => standing.isPaused,
+    waitsAfterFailure: (_, { standing }: { standing: PoolStatus }) => standing.failures > 0,
     isStage: (_, { checked, stage }: { checked: Checked; stage: readonly PoolStage[] }) =>
       stage.includes(checked.stage),
     isPolled: (_, { polled, as }: { polled: Polled; as: Polled }) => polled === as,

@@ -4,8 +4,8 @@ import {
   type BalancerContext,
   type Checked,
   type Polled,
-  type PoolPlace,
-  type PoolStanding,
+  type BalancedPool,
+  type PoolStatus,
   type Stepped,
 } from './balancer-setup.ts';
 import { errorOf } from './task.ts';
@@ -13,7 +13,7 @@ import { errorOf } from './task.ts';
 type Of = { readonly context: BalancerContext };
 type Failed = { readonly event: { readonly error: unknown } };
 
-const place = ({ context: { pool, balancer } }: Of): PoolPlace => ({ pool, balancer });
+const place = ({ context: { pool, balancer } }: Of): BalancedPool => ({ pool, balancer });
 
 /** A failed step: without the job the work ends, otherwise it is retried later. */
 const failing = [
@@ -66,7 +66,7 @@ const reportStepFailure = {
   params: ({ context, event }: Of & Failed) => ({ ...place({ context }), error: event.error }),
 } as const;
 
-type Leased = { readonly event: { readonly output: PoolStanding } };
+type Leased = { readonly event: { readonly output: PoolStatus } };
 const standingOf = ({ event }: Leased) => ({ standing: event.output });
 const keepStanding = { type: 'keepStanding', params: standingOf } as const;
 

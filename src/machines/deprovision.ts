@@ -15,13 +15,13 @@ import {
 } from './task.ts';
 
 /** Results that the steps of a deprovision pass on. */
-export interface DeprovisionTold {
+export interface DeprovisionResults {
   /** What happened to its agent, for the history; null: it is gone with the device. */
   readonly agentEnd: string | null;
   /** Number of requests to the provider to take the machine back. */
   readonly asked: number;
 }
-type DeprovisionPart<Part extends keyof DeprovisionTold> = Pick<DeprovisionTold, Part>;
+type DeprovisionPart<Part extends keyof DeprovisionResults> = Pick<DeprovisionResults, Part>;
 
 /**
  * Gives one machine back to its provider on request: claims it, ends its agent if the machine lives
@@ -30,7 +30,7 @@ type DeprovisionPart<Part extends keyof DeprovisionTold> = Pick<DeprovisionTold,
  * work done.
  */
 export const deprovision = setup({
-  types: taskTypes<DeprovisionTold>(),
+  types: taskTypes<DeprovisionResults>(),
   actors: {
     ...taskActors,
     claimDeprovision: promiseService<void, Job>('claimDeprovision'),
@@ -40,10 +40,10 @@ export const deprovision = setup({
     awaitReusable: promiseService<void, Job>('awaitReusable'),
     recordDeprovision: promiseService<void, Job & DeprovisionPart<'agentEnd'>>('recordDeprovision'),
   },
-  actions: taskActions<DeprovisionTold>(),
+  actions: taskActions<DeprovisionResults>(),
 }).createMachine({
   id: 'deprovision',
-  context: beginTask<DeprovisionTold>,
+  context: beginTask<DeprovisionResults>,
   output: resultOf,
   options: { maxIterations: 1000 },
   initial: 'claiming',

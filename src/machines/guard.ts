@@ -1,6 +1,6 @@
 import { assign, raise, setup } from 'xstate';
-import type { GuardPicture, GuardStanding, GuardState } from '../domain/recovery/standing.ts';
-import { BLIND, gravest } from '../domain/recovery/standing.ts';
+import type { GuardPicture, GuardStatus, GuardState } from '../domain/recovery/guard-status.ts';
+import { BLIND, gravest } from '../domain/recovery/guard-status.ts';
 import { promiseService, unprovided } from './services.ts';
 import { errorOf, failureOf, type StepFailure } from './task.ts';
 
@@ -11,7 +11,7 @@ interface GuardInput {
 /** Results of an assessment of the fleet. */
 export interface GuardFindings extends GuardPicture {
   /** The fleet's first. */
-  readonly standings: readonly GuardStanding[];
+  readonly standings: readonly GuardStatus[];
 }
 type GuardEvent =
   /** Rows of the guard or requests about it seem to have changed. */
@@ -21,7 +21,7 @@ type GuardEvent =
 
 type GuardContext = GuardInput &
   GuardPicture & {
-    readonly standings: readonly GuardStanding[];
+    readonly standings: readonly GuardStatus[];
     /** The reason for the guard's state; null: all is well. */
     readonly reason: string | null;
     readonly failure: StepFailure | null;

@@ -5,7 +5,7 @@ import type { MachineView, NextWork } from '../domain/view.ts';
 import { deprovision } from './deprovision.ts';
 import { recovery } from './recovery.ts';
 import { promiseService, unprovided } from './services.ts';
-import { takeover } from './takeover.ts';
+import { agentStart } from './agent-start.ts';
 import { failureOf, type StepFailure, type Job, type TaskResult } from './task.ts';
 
 /** A new view of the machine from the mirror: the only news that a lifecycle needs. */
@@ -22,7 +22,7 @@ export interface LifecycleContext {
   /** Tasks refused or failed in a row; each lengthens the wait for the next turn. */
   readonly setbacks: number;
   /** Key of the last applied request; the view may still name it for a moment. */
-  readonly settledKey: string | null;
+  readonly appliedKey: string | null;
 }
 
 /** The operator request to apply. */
@@ -48,7 +48,7 @@ export const isSameToChart = (before: MachineView, after: MachineView): boolean 
 
 const SETBACKS_MAX = 10;
 /** Pause before a request that could not be applied is retried. */
-const SETTLE_PAUSE_MS = 5_000;
+const APPLY_PAUSE_MS = 5_000;
 
 /** Types, slots, actions and guards of `lifecycle`. */
 const lifecycleSetup = setup({
@@ -61,8 +61,8 @@ const lifecycleSetup = setup({
   actors: {
     awaitTurn: promiseService<void, TurnInput>('awaitTurn'),
     /** Resolves with the key when the request is applied; rejects while it must stay open. */
-    settleRequest: promiseService<string, RequestInput>('settleRequest'),
-    takeover,
+    applyRequest: promiseService<string, RequestInput>('applyRequest'),
+    agentStart,
     recovery,
     deprovision,
   },
@@ -77,7 +77,7 @@ const lifecycleSetup = setup({
       lastFailure: failureOf(error),
       setbacks: Math.min(context.setbacks + 1, SETBACKS_MAX),
     })),
-    rememberSettled: assign({ settledKey: (_, { key }: { key: string }) => key }),
+    rememberApplied: assign({ appliedKey: (_, { key }: { key: string }) => key }),
     /** Ends the turn: returns connection, place and unfinished work. */
     endTurn: (_, _params: { slot: Slot }) => unprovided('endTurn'),
     /** A state was reached that does not follow ours: another process acted in between. */
@@ -95,16 +95,16 @@ const lifecycleSetup = setup({
     /** Work needs a machine. */
     dueFor: ({ context: { view } }, { works }: { works: readonly Work[] }) =>
       view.next !== null && works.includes(view.next) && view.machineId !== null,
-    asked: ({ context: { view, settledKey } }) =>
-      view.request !== null && view.request !== settledKey,
+    asked: ({ context: { view, appliedKey } }) =>
+      view.request !== null && view.request !== appliedKey,
   },
-  delays: { settlePause: SETTLE_PAUSE_MS },
+  delays: { applyPause: APPLY_PAUSE_MS },
 });
 
 const observed = ({ event }: { event: Observed }) => ({ view: event.view });
 const result = ({ event }: { event: { output: TaskResult } }) => ({ result: event.output });
 const crash = ({ event }: { event: { error: unknown } }) => ({ error: event.error });
-const settled = ({ event }: { event: { output: string } }) => ({ key: event.output });
+const applied = ({ event }: { event: { output: string } }) => ({ key: event.output });
 const place = ({ context }: { context: LifecycleContext }) => ({ slot: context.slot });
 /** A task begins only after `dueFor` has seen a machine. */
 const job = ({ context }: { context: LifecycleContext }): Job => ({
@@ -169,7 +169,7 @@ const waitFor = (...works: readonly [Work, ...Work[]]) => ({
 });
 
 /** Runs a task of this daemon in its own chart; news are only kept until it ends. */
-const working = <const Task extends 'takeover' | 'recovery' | 'deprovision'>(task: Task) => ({
+const working = <const Task extends 'agentStart' | 'recovery' | 'deprovision'>(task: Task) => ({
   tags: 'working' as const,
   exit: { type: 'endTurn' as const, params: place },
   on: { 'machine.observed': { actions: remember } },
@@ -193,16 +193,16 @@ const requests = lifecycleSetup.createStateConfig({
     settling: {
       description: "The machine's actor carries out an operator's request, beside any other work.",
       invoke: {
-        id: 'settleRequest',
-        src: 'settleRequest',
+        id: 'applyRequest',
+        src: 'applyRequest',
         input: request,
-        onDone: { target: 'idle', actions: { type: 'rememberSettled', params: settled } },
+        onDone: { target: 'idle', actions: { type: 'rememberApplied', params: applied } },
         onError: { target: 'pausing' },
       },
     },
     pausing: {
       description: 'The request failed. The actor tries it again after a pause.',
-      after: { settlePause: { target: 'idle' } },
+      after: { applyPause: { target: 'idle' } },
     },
   },
 });
@@ -219,7 +219,7 @@ export const lifecycle = lifecycleSetup.createMachine({
     view: input.view,
     lastFailure: null,
     setbacks: 0,
-    settledKey: null,
+    appliedKey: null,
   }),
   options: { maxIterations: 1000 },
   initial: 'alive',
@@ -271,7 +271,7 @@ export const lifecycle = lifecycleSetup.createMachine({
               description: 'A daemon starts the agent on the machine.',
               on: follow('AgentStarting'),
               initial: 'resting',
-              states: { resting, working: working('takeover') },
+              states: { resting, working: working('agentStart') },
             },
             Running: {
               id: 'Running',

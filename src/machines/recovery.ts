@@ -36,7 +36,7 @@ export interface SentRequest {
 }
 
 /** Results that the steps of a recovery pass on. */
-export interface RecoveryTold {
+export interface RecoveryResults {
   /** The rung on which the task continues. */
   readonly rung: Rung;
   /** The machine's current boot, read by SSH; null: it does not answer. */
@@ -44,7 +44,7 @@ export interface RecoveryTold {
   readonly asked: SentRequest;
   readonly proof: Proof;
 }
-type RecoveryPart<Part extends keyof RecoveryTold> = Pick<RecoveryTold, Part>;
+type RecoveryPart<Part extends keyof RecoveryResults> = Pick<RecoveryResults, Part>;
 type OnRung = RecoveryPart<'rung'>;
 
 const onRung = <const Of extends Rung, const Target extends string>(rung: Of, target: Target) => ({
@@ -75,7 +75,7 @@ const elseRestorePower = {
  * rung.
  */
 export const recovery = setup({
-  types: taskTypes<RecoveryTold>(),
+  types: taskTypes<RecoveryResults>(),
   actors: {
     ...taskActors,
     claimRecovery: promiseService<OnRung, Job>('claimRecovery'),
@@ -93,11 +93,11 @@ export const recovery = setup({
     awaitSystem: promiseService<RecoveryPart<'proof'>, Job & RecoveryPart<'asked'>>('awaitSystem'),
     recordRecovery: promiseService<void, Job & RecoveryPart<'proof'>>('recordRecovery'),
   },
-  actions: taskActions<RecoveryTold>(),
+  actions: taskActions<RecoveryResults>(),
   guards: { rungIs: (_, { is, rung }: { is: Rung; rung: Rung }) => is === rung },
 }).createMachine({
   id: 'recovery',
-  context: beginTask<RecoveryTold>,
+  context: beginTask<RecoveryResults>,
   output: resultOf,
   options: { maxIterations: 1000 },
   initial: 'claiming',

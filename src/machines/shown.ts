@@ -21,7 +21,7 @@ export interface Shown {
 }
 
 const TASKS: Partial<Record<MachineState, string>> = {
-  AgentStarting: 'takeover',
+  AgentStarting: 'agentStart',
   Recovering: 'recovery',
   Deprovisioning: 'deprovision',
 };

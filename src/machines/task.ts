@@ -30,23 +30,23 @@ export interface TaskResult {
   readonly view: MachineView | null;
 }
 
-interface TaskContext<Told> extends Job, TaskResult {
+interface TaskContext<Results> extends Job, TaskResult {
   /** Results of the steps so far, as plain data: the input of later steps. */
-  readonly told: Told;
+  readonly results: Results;
 }
 
-export const beginTask = <Told>({ input }: { input: Job }): TaskContext<Told> => ({
+export const beginTask = <Results>({ input }: { input: Job }): TaskContext<Results> => ({
   slot: input.slot,
   machineId: input.machineId,
   outcome: 'refused',
   failure: null,
   view: null,
   // Complete as far as needed: a step comes after the steps whose results it uses.
-  told: {} as Told,
+  results: {} as Results,
 });
 
-interface Within<Told> {
-  readonly context: TaskContext<Told>;
+interface Within<Results> {
+  readonly context: TaskContext<Results>;
 }
 
 export const jobOf = ({ context }: Within<unknown>): Job => ({
@@ -55,9 +55,9 @@ export const jobOf = ({ context }: Within<unknown>): Job => ({
 });
 
 /** Input of every step: the machine, and the results of earlier steps. */
-const given = <Told>({ context }: Within<Told>): Job & Told => ({
+const given = <Results>({ context }: Within<Results>): Job & Results => ({
   ...jobOf({ context }),
-  ...context.told,
+  ...context.results,
 });
 
 export const resultOf = ({ context }: Within<unknown>): TaskResult => ({
@@ -73,9 +73,9 @@ export const failureOf = (error: unknown): StepFailure => ({
 
 export const errorOf = ({ event }: { event: ErrorActorEvent }) => ({ error: event.error });
 
-/** @typeParam Told all results that the task's steps pass on. */
-export const taskTypes = <Told>() => ({
-  context: {} as TaskContext<Told>,
+/** @typeParam Results all that the task's steps pass on. */
+export const taskTypes = <Results>() => ({
+  context: {} as TaskContext<Results>,
   input: {} as Job,
   output: {} as TaskResult,
 });
@@ -86,15 +86,15 @@ export const taskActors = {
   reread: promiseService<MachineView | null, Job>('reread'),
 };
 
-export function taskActions<Told>() {
-  type Context = TaskContext<Told>;
+export function taskActions<Results>() {
+  type Context = TaskContext<Results>;
   const keep = <Params>(change: (params: Params, context: Context) => Partial<Context>) =>
     assign<Context, AnyEventObject, Params, AnyEventObject, never>(({ context }, params) =>
       change(params, context),
     );
   return {
-    keepTold: keep(({ told }: { told: Partial<Told> | void }, context) => ({
-      told: { ...context.told, ...told },
+    keepResults: keep(({ results }: { results: Partial<Results> | void }, context) => ({
+      results: { ...context.results, ...results },
     })),
     keepFailure: keep(({ error }: { error: unknown }) => ({ failure: failureOf(error) })),
     keepOutcome: keep(({ outcome }: { outcome: Outcome }) => ({ outcome })),
@@ -124,8 +124,8 @@ export const thenDone = {
 export const onTo = <const Target extends string>(target: Target) => ({
   target,
   actions: {
-    type: 'keepTold' as const,
-    params: <Told>({ event }: { event: { output: Told } }) => ({ told: event.output }),
+    type: 'keepResults' as const,
+    params: <Results>({ event }: { event: { output: Results } }) => ({ results: event.output }),
   },
 });
 

@@ -7,7 +7,7 @@ import type { MachineView } from '../../src/domain/view.ts';
 import { CELL_CAPACITY, cell } from '../../src/machines/cell.ts';
 import type { FleetEvent, SlotNews } from '../../src/machines/fleet.ts';
 import { lifecycle, type TurnInput } from '../../src/machines/lifecycle.ts';
-import { takeover } from '../../src/machines/takeover.ts';
+import { agentStart } from '../../src/machines/agent-start.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { viewAt } from '../support/views.ts';
 import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
@@ -338,14 +338,14 @@ test('counts no actor as disagreeing that knows what is still on its way', async
   pool.stop();
   const apart: string[] = [];
   let answer: (view: MachineView) => void = () => undefined;
-  const refused = takeover.provide({
+  const refused = agentStart.provide({
     actors: {
       claimStart: fromPromise(() => Promise.reject(new Error('another daemon has it'))),
       reread: fromPromise(() => new Promise<MachineView | null>((resolve) => (answer = resolve))),
     },
   });
   const quick = lifecycle.provide({
-    actors: { awaitTurn: fromPromise<void, TurnInput>(async () => undefined), takeover: refused },
+    actors: { awaitTurn: fromPromise<void, TurnInput>(async () => undefined), agentStart: refused },
     actions: { endTurn: () => undefined },
   });
   options = {

@@ -5,7 +5,7 @@ import { providerName, slotIdOf, type Slot } from '../../src/domain/ids.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
 import { recovery } from '../../src/machines/recovery.ts';
-import { takeover } from '../../src/machines/takeover.ts';
+import { agentStart } from '../../src/machines/agent-start.ts';
 import { PROVIDER } from '../support/facts.ts';
 import { createSmallWorld } from '../support/small-world.ts';
 import type { SimulatedMachine, SmallWorld, SmallWorldOptions } from '../support/small-world.ts';
@@ -46,7 +46,7 @@ const ask =
   async ({ world, victim }: CrashScene) => {
     const machineId = world.views.get(victim)!.machineId;
     const target = { provider: PROVIDER, slotId: slotIdOf(victim), machineId };
-    await world.bmdb.requests.file({
+    await world.bmdb.requests.submit({
       key: `test ${victim}`,
       by: 'ann',
       reason: 'test',
@@ -229,7 +229,7 @@ describe.each(SCENARIOS)('a machine that $name', (scenario) => {
 });
 
 test('strikes every service of every chart of a machine', () => {
-  const charts = [lifecycle, takeover, recovery, deprovision];
+  const charts = [lifecycle, agentStart, recovery, deprovision];
   const all = charts.flatMap(({ implementations }) => Object.keys(implementations.actors));
   expect(all.filter((service) => !covered.has(service))).toEqual([]);
 });

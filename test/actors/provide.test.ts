@@ -67,7 +67,7 @@ function danglingOf(chart: AnyStateMachine): string[] {
 test('finds the empty slots of the bare charts', () => {
   expect(holesOf(fleet)).toHaveLength(21);
   expect(holesOf(fleet)).toContain('session.reportPokeFailure');
-  expect(holesOf(cell)).toContain('takeover.execute');
+  expect(holesOf(cell)).toContain('agentStart.execute');
   expect(holesOf(cell)).toContain('cell.reportCrash');
   expect(holesOf(provisioner)).toHaveLength(9);
 });

@@ -65,9 +65,9 @@ test.each<{ suite: string; args: string[]; figures: object; mayBeZero?: string[]
     mayBeZero: ['rest', 'storm'],
   },
   {
-    suite: 'takeover',
+    suite: 'agent-start',
     args: ['--scale', '0.05'],
-    figures: { takeover: { 1: ANY, 10: ANY, 50: ANY } },
+    figures: { agentStart: { 1: ANY, 10: ANY, 50: ANY } },
   },
 ])('prints one JSON object with every figure of suite $suite, and leaves nothing', async (row) => {
   const { stdout, stderr } = await bench(row.suite, '--json', '--rounds', '1', ...row.args);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, test } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { openHttpDoor, type Transport } from '../../src/commands/remote/client.ts';
+import { createHttpTransport, type Transport } from '../../src/commands/remote/client.ts';
 import { digestOf, makeToken } from '../../src/console/access/secrets.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import type { Console } from '../../src/console/console.ts';
@@ -20,7 +20,7 @@ const B = machineId('00000000-0000-4000-8000-00000000000b');
 
 let server: PgServer;
 let web: Console;
-let door: Transport;
+let transport: Transport;
 let close: () => Promise<void>;
 beforeAll(async () => {
   server = await startPgServer();
@@ -34,9 +34,9 @@ beforeAll(async () => {
   });
   web = await startScriptedConsole({
     ...{ records: bmdb.inspection, history: createMachineHistory(bmdb.inspection, () => null) },
-    accounts: { book: bmdb.access, events: bmdb.events, random },
+    accounts: { repository: bmdb.access, events: bmdb.events, random },
   });
-  door = openHttpDoor({ url: web.url, token, version: '0.0.0', advice: '' });
+  transport = createHttpTransport({ url: web.url, token, version: '0.0.0', advice: '' });
   close = () => bmdb.close();
 });
 afterAll(async () => {
@@ -90,7 +90,7 @@ const plain = (_: unknown, text: string): string =>
     .replaceAll(/\((?:in )?\d+\w( ago)?\)/g, '(<span>)');
 
 test('db show and db stats tell what is in the database, but no secret', async () => {
-  const means = { door, monotonic: systemClock.monotonic, sleep: async () => undefined };
+  const means = { transport, monotonic: systemClock.monotonic, sleep: async () => undefined };
   await playScenes(import.meta.dirname, 'db', {
     open: async () => undefined,
     run: (_, words) => runThrough(means, words),

@@ -52,11 +52,11 @@ export function fleetIn(bmdb: MemBmdb, clock: VirtualClock) {
         runtimeInfo: 'host test',
         intervalMs: 86_400_000,
       });
-      const settleAll = async () => {
+      const applyAll = async () => {
         const { requests } = await bmdb.scan(new AbortController().signal);
-        for (const { key } of requests) await session.settle(key);
+        for (const { key } of requests) await session.applyRequest(key);
       };
-      bmdb.wakes$.subscribe(() => void settleAll());
+      bmdb.wakes$.subscribe(() => void applyAll());
       return session;
     },
     /** Lets time pass until it ends. */
@@ -107,13 +107,13 @@ export function machineStand() {
   return {
     ...{ bmdb, clock, random, signal },
     ...fleet,
-    /** What a wish asks of the machines that the selector means; nothing is filed. */
+    /** What a wish asks of the machines that the selector means; nothing is submitted. */
     meant,
     /** Ann files the wish for one machine, by its id or slot; the daemon, if there is one, settles it. */
-    async file(wish: VerbInput, name: string): Promise<void> {
+    async submit(wish: VerbInput, name: string): Promise<void> {
       const [asked] = await meant(wish, { name });
       const { key, what } = asked!;
-      await bmdb.requests.file({ key, by: 'ann', reason: 'because', what });
+      await bmdb.requests.submit({ key, by: 'ann', reason: 'because', what });
       await fleet.driven(new Promise((settled) => clock.setTimeout(() => settled(null), 100)));
     },
   };

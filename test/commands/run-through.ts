@@ -20,7 +20,7 @@ export interface CommandResult {
 }
 
 export interface RunMeans {
-  readonly door: Transport;
+  readonly transport: Transport;
   readonly monotonic: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal;
@@ -32,20 +32,23 @@ export interface RunMeans {
 }
 
 /** A console that answers each question as it is told; it streams nothing unless that is told, too. */
-export const scriptedDoor = (send: Transport['send'], more: Partial<Transport> = {}): Transport => {
-  const door: Transport = {
+export const scriptedTransport = (
+  send: Transport['send'],
+  more: Partial<Transport> = {},
+): Transport => {
+  const transport: Transport = {
     where: 'http://127.0.0.1/',
     send,
     stream: () => {
       throw new Error('it streams nothing');
     },
-    elsewhere: () => door,
+    elsewhere: () => transport,
     ...more,
   };
-  return door;
+  return transport;
 };
 
-/** Runs a command line in this process, through a door that is given. */
+/** Runs a command line in this process, through a transport that is given. */
 export async function runThrough(means: RunMeans, args: readonly string[]): Promise<CommandResult> {
   let [stdout, stderr, code, keys] = ['', '', 0, means.keysUsed ?? 0];
   const say = (text: string) => {
@@ -56,7 +59,7 @@ export async function runThrough(means: RunMeans, args: readonly string[]): Prom
   const through: Through = async (flags, task) => {
     const format = formatOf(flags);
     const session: Session = {
-      client: createClient(means.door, signal, () => undefined),
+      client: createClient(means.transport, signal, () => undefined),
       ...{ format, signal, say, width: 80, isTerminal: false, paint: (text) => text },
       ...{ monotonic: means.monotonic, sleep: means.sleep },
       uuid: () => `00000000-0000-4000-8000-${String((keys += 1)).padStart(12, '0')}`,

@@ -1,6 +1,6 @@
 import { startConsole } from '../../src/console/console.ts';
 import { parseConfig, type ConfigInput } from '../../src/config.ts';
-import { openHttpDoor, type Transport } from '../../src/commands/remote/client.ts';
+import { createHttpTransport, type Transport } from '../../src/commands/remote/client.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import type { Provider } from '../../src/adapters/provider/port.ts';
 import type { BalancerDriver } from '../../src/adapters/balancer/port.ts';
@@ -39,7 +39,12 @@ export async function commandStand(
       await shown.look();
       const keysUsed = (runs += 1) * 100;
       const sleep = (ms: number) => advance(clock, ms);
-      const means = { door: shown.door, monotonic: () => clock.monotonic(), sleep, keysUsed };
+      const means = {
+        transport: shown.transport,
+        monotonic: () => clock.monotonic(),
+        sleep,
+        keysUsed,
+      };
       return runThrough({ ...means, ...change }, args);
     },
   };
@@ -48,7 +53,7 @@ export async function commandStand(
 const nothing: Provider['listMachines'] = async () => ({ machines: [], complete: true });
 
 /**
- * The console of a daemon that does nothing else, as `shepherd run --roles console` starts it, and a door to it
+ * The console of a daemon that does nothing else, as `shepherd run --roles console` starts it, and a transport to it
  * for a token of Ann's, who is an admin. No answer is waited for in the console itself.
  */
 async function startShown(
@@ -87,13 +92,18 @@ async function startShown(
     ...{ id, digest: digestOf(token), name: 'ann', owner: 'test', role: 'admin' },
     ...{ providers: null, forMs: 30 * 86_400_000 },
   });
-  const door = openHttpDoor({ url: daemon.consoleUrl, token, version: '0.0.0', advice: 'look' });
+  const transport = createHttpTransport({
+    url: daemon.consoleUrl,
+    token,
+    version: '0.0.0',
+    advice: 'look',
+  });
   return {
     config,
-    door: {
-      ...door,
+    transport: {
+      ...transport,
       send({ headers: { prefer: _, ...headers } = {}, ...question }) {
-        return door.send({ ...question, headers });
+        return transport.send({ ...question, headers });
       },
     } satisfies Transport,
     /** The daemon takes in what the database has now. */

@@ -12,7 +12,7 @@ const nothing = async () => [];
 /** Nobody has logged in, and nothing has happened. No test here uses the missing parts. */
 export const EMPTY = {
   accounts: {
-    book: {
+    repository: {
       tokens: { find: none, list: nothing },
       sessions: { find: none, list: nothing },
       codes: { redeem: none },
@@ -36,11 +36,11 @@ export const EMPTY = {
   },
   series: { stepMs: 10_000, samples: () => [] },
   events: { newest: async () => '0', append: async () => undefined },
-  webhooks: { book: { list: nothing, deliveries: nothing }, configured: [] },
-  filing: {},
+  webhooks: { repository: { list: nothing, deliveries: nothing }, configured: [] },
+  submission: {},
 } as unknown as Pick<
   ConsoleDeps,
-  'accounts' | 'events' | 'webhooks' | 'filing' | keyof ConsoleViews
+  'accounts' | 'events' | 'webhooks' | 'submission' | keyof ConsoleViews
 >;
 
 /** A console of an empty fleet on a free loopback port, apart from the test's own parts. */

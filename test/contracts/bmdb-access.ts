@@ -40,13 +40,13 @@ const session = (at: number, change: object = {}) => ({
 
 export function accessContract(s: BmdbStage): void {
   describe('tokens', () => {
-    const book = () => s.h.bmdb.access.tokens;
+    const repository = () => s.h.bmdb.access.tokens;
     const others = () => s.h.other.access.tokens;
     const finds = async (id: string, digest = digestOf(id)) =>
       (await others().find(id, digest, SIGNAL)) !== null;
 
     it('are found by id and digest in every daemon until they expire', async () => {
-      const endsAtMs = await book().add(token('a'));
+      const endsAtMs = await repository().add(token('a'));
       const found = await others().find('a', digestOf('a'), SIGNAL);
       const { createdAtMs, expiresAtMs, ...rest } = found!;
       expect(rest).toEqual({
@@ -65,47 +65,51 @@ export function accessContract(s: BmdbStage): void {
     });
 
     it('V29: are refused after revocation and stay in the list', async () => {
-      await book().add(token('a'));
+      await repository().add(token('a'));
       expect(await others().revoke('a', 'oidc:bob')).toBe(true);
       expect(await finds('a')).toBe(false);
-      expect([await book().revoke('a', 'x'), await book().revoke('b', 'x')]).toEqual([
+      expect([await repository().revoke('a', 'x'), await repository().revoke('b', 'x')]).toEqual([
         ...[false, false],
       ]);
-      expect(await book().list(SIGNAL)).toMatchObject([
+      expect(await repository().list(SIGNAL)).toMatchObject([
         { id: 'a', revokedBy: 'oidc:bob', revokedAtMs: expect.any(Number) },
       ]);
     });
 
     it('have a unique name, which is free again after revocation', async () => {
-      await book().add(token('a'));
+      await repository().add(token('a'));
       expect(await others().add(token('b'))).toBeNull();
       expect(await finds('b')).toBe(false);
-      await book().revoke('a', 'x');
+      await repository().revoke('a', 'x');
       await s.h.pass(MINUTE);
       expect(await others().add(token('b', { providers: null }))).not.toBeNull();
       await s.h.pass(MINUTE);
-      await book().add(token('c', { name: 'other' }));
-      expect((await book().list(SIGNAL)).map(({ id, providers }) => [id, providers])).toEqual([
-        ['c', ['rack']],
-        ['b', null],
-        ['a', ['rack']],
-      ]);
+      await repository().add(token('c', { name: 'other' }));
+      expect((await repository().list(SIGNAL)).map(({ id, providers }) => [id, providers])).toEqual(
+        [
+          ['c', ['rack']],
+          ['b', null],
+          ['a', ['rack']],
+        ],
+      );
     });
 
     it('record when they were last used', async () => {
-      await book().add(token('a'));
+      await repository().add(token('a'));
       await s.h.pass(MINUTE);
-      await book().used('a');
-      await book().used('nobody');
+      await repository().used('a');
+      await repository().used('nobody');
       const [{ lastUsedAtMs, createdAtMs } = expect.fail('none')] = await others().list(SIGNAL);
       expect((lastUsedAtMs ?? 0) - createdAtMs).toBeGreaterThanOrEqual(MINUTE);
     });
 
     it('E3: end with the token that created them, and with that token’s own creator', async () => {
-      await book().add(token('a', { forMs: 2 * MINUTE }));
+      await repository().add(token('a', { forMs: 2 * MINUTE }));
       const year = { forMs: 365 * 24 * HOUR };
-      const endsAtMs = await book().add(token('b', { ...year, name: 'b', parentTokenId: 'a' }));
-      expect(await book().add(token('c', { ...year, name: 'c', parentTokenId: 'b' }))).toBe(
+      const endsAtMs = await repository().add(
+        token('b', { ...year, name: 'b', parentTokenId: 'a' }),
+      );
+      expect(await repository().add(token('c', { ...year, name: 'c', parentTokenId: 'b' }))).toBe(
         endsAtMs,
       );
       const [c] = await others().list(SIGNAL);
@@ -117,7 +121,7 @@ export function accessContract(s: BmdbStage): void {
       expect([await finds('b'), await finds('c')]).toEqual([true, true]);
       await others().revoke('a', 'x');
       expect([await finds('b'), await finds('c')]).toEqual([false, false]);
-      expect((await book().list(SIGNAL)).map(({ hasEnded }) => hasEnded)).toEqual([
+      expect((await repository().list(SIGNAL)).map(({ hasEnded }) => hasEnded)).toEqual([
         ...[true, true, true],
       ]);
     });
@@ -125,13 +129,13 @@ export function accessContract(s: BmdbStage): void {
     it('end with the login that created them, or when its rights shrink', async () => {
       const { sessions } = s.h.bmdb.access;
       const made = (id: string, at: number) =>
-        book().add(
+        repository().add(
           token(id, { name: id, parentSessionId: idOf(at), forMs: 48 * HOUR, providers: null }),
         );
       for (const at of [1, 2, 3, 4]) await sessions.open(session(at));
       const [endsAtMs] = [await made('a', 1), await made('b', 2), await made('c', 3)];
       await made('d', 4);
-      await book().add(token('e', { name: 'e', parentTokenId: 'd', providers: null }));
+      await repository().add(token('e', { name: 'e', parentTokenId: 'd', providers: null }));
       expect(endsAtMs).toBe((await sessions.find(digestOf('1'), SIGNAL))!.endsAtMs);
       await sessions.end(idOf(1));
       const less = { role: 'viewer', providers: null, renewal: null } as const;
@@ -146,7 +150,7 @@ export function accessContract(s: BmdbStage): void {
   });
 
   describe('logins of commands', () => {
-    const book = () => s.h.bmdb.access.devices;
+    const repository = () => s.h.bmdb.access.devices;
     const others = () => s.h.other.access.devices;
     const device = (at: string, user = at) => ({
       ...{ deviceDigest: digestOf(`d${at}`), userDigest: digestOf(`u${user}`), host: 'laptop' },
@@ -157,12 +161,12 @@ export function accessContract(s: BmdbStage): void {
     const WAITING = { outcome: 'waiting', sealed: null };
 
     it('wait for a person, whom any daemon tells who asks, and are granted once', async () => {
-      expect(await book().add(device('a'))).toBe(true);
+      expect(await repository().add(device('a'))).toBe(true);
       expect(await find('a')).toMatchObject({ host: 'laptop', address: '192.0.2.7' });
       expect([...(await find('a'))!.publicKey]).toEqual([...digestOf('key')]);
       expect(await poll('a')).toEqual(WAITING);
       const sealed = digestOf('sealed');
-      expect(await book().decide(digestOf('ua'), sealed)).toBe(true);
+      expect(await repository().decide(digestOf('ua'), sealed)).toBe(true);
       expect(await others().decide(digestOf('ua'), null)).toBe(false);
       expect(await find('a')).toBeNull();
       const granted = await poll('a');
@@ -171,28 +175,28 @@ export function accessContract(s: BmdbStage): void {
     });
 
     it('are refused, unknown, or end after ten minutes', async () => {
-      await book().add(device('a'));
-      await book().add(device('b'));
+      await repository().add(device('a'));
+      await repository().add(device('b'));
       expect(await others().decide(digestOf('ua'), null)).toBe(true);
       expect([await poll('a'), await poll('a'), await poll('nobody')]).toEqual([
         ...[{ outcome: 'refused', sealed: null }, null, null],
       ]);
       await s.h.pass(DEVICE_LOGIN_MS);
       expect(await find('b')).toBeNull();
-      expect(await book().decide(digestOf('ub'), digestOf('late'))).toBe(false);
+      expect(await repository().decide(digestOf('ub'), digestOf('late'))).toBe(false);
       expect([await poll('b'), await poll('b')]).toEqual([
         ...[{ outcome: 'expired', sealed: null }, null],
       ]);
     });
 
     it('have a short code of their own', async () => {
-      await book().add(device('a'));
+      await repository().add(device('a'));
       expect(await others().add(device('b', 'a'))).toBe(false);
       expect(await poll('b')).toBeNull();
     });
 
     it('slow a command down by five seconds each time it does not wait', async () => {
-      await book().add(device('a'));
+      await repository().add(device('a'));
       const after = async (seconds: number) => {
         await s.h.pass(seconds * 1_000);
         return (await poll('a'))!.outcome;
@@ -204,13 +208,13 @@ export function accessContract(s: BmdbStage): void {
   });
 
   describe('sessions of the console', () => {
-    const book = () => s.h.bmdb.access.sessions;
+    const repository = () => s.h.bmdb.access.sessions;
     const find = (at: number) => s.h.other.access.sessions.find(digestOf(`${at}`), SIGNAL);
     const ids = (list: readonly ConsoleSession[]) => list.map(({ id }) => id);
 
     it('are found by the cookie’s digest and end after a time without requests', async () => {
       const pageDigest = digestOf('page');
-      await book().open(session(1, { renewal: Buffer.from('sealed'), pageDigest }));
+      await repository().open(session(1, { renewal: Buffer.from('sealed'), pageDigest }));
       const found = (await find(1))!;
       expect(found).toMatchObject({
         id: idOf(1),
@@ -227,15 +231,15 @@ export function accessContract(s: BmdbStage): void {
       await s.h.pass(MINUTE);
       expect(await find(1)).toBeNull();
       // A use does not revive a session that has ended.
-      await book().used(digestOf('1'));
-      expect([await find(1), await book().list(SIGNAL)]).toEqual([null, []]);
+      await repository().used(digestOf('1'));
+      expect([await find(1), await repository().list(SIGNAL)]).toEqual([null, []]);
     });
 
     it('end a day after the login, even in constant use', async () => {
-      await book().open(session(1));
+      await repository().open(session(1));
       for (let hours = 6; hours < 24; hours += 6) {
         await s.h.pass(6 * HOUR);
-        await book().used(digestOf('1'));
+        await repository().used(digestOf('1'));
       }
       expect(await find(1)).not.toBeNull();
       await s.h.pass(6 * HOUR);
@@ -243,13 +247,13 @@ export function accessContract(s: BmdbStage): void {
     });
 
     it('take over a changed role and know how long ago the provider was asked', async () => {
-      await book().open(session(1, { renewal: Buffer.from('a') }));
+      await repository().open(session(1, { renewal: Buffer.from('a') }));
       await s.h.pass(20 * MINUTE);
-      await book().used(digestOf('1'));
+      await repository().used(digestOf('1'));
       expect((await find(1))!.grantAgeMs).toBeGreaterThanOrEqual(20 * MINUTE);
       expect((await find(1))!.role).toBe('admin');
       const less = { role: 'viewer', providers: ['rack'], renewal: Buffer.from('b') } as const;
-      await book().used(digestOf('1'), less);
+      await repository().used(digestOf('1'), less);
       const found = (await find(1))!;
       expect(found).toMatchObject({ role: 'viewer', providers: ['rack'] });
       expect(Buffer.from(found.renewal!).toString()).toBe('b');
@@ -258,9 +262,11 @@ export function accessContract(s: BmdbStage): void {
 
     it('are renewed by one daemon at a time when they are old enough', async () => {
       const claims = () =>
-        Promise.all([book(), s.h.other.access.sessions].map((b) => b.claimRenewal(digestOf('1'))));
+        Promise.all(
+          [repository(), s.h.other.access.sessions].map((b) => b.claimRenewal(digestOf('1'))),
+        );
       const counted = async () => (await claims()).filter((each) => each !== null).length;
-      await book().open(session(1, { renewal: Buffer.from('a') }));
+      await repository().open(session(1, { renewal: Buffer.from('a') }));
       await s.h.pass(GRANT_MS - MINUTE);
       expect(await counted()).toBe(0);
       await s.h.pass(MINUTE);
@@ -269,27 +275,27 @@ export function accessContract(s: BmdbStage): void {
       expect([others, await counted()]).toEqual([[], 0]);
       await s.h.pass(GRANT_RETRY_MS);
       expect(await counted()).toBe(1);
-      await book().used(digestOf('1'), { role: 'viewer', providers: null, renewal: null });
+      await repository().used(digestOf('1'), { role: 'viewer', providers: null, renewal: null });
       await s.h.pass(GRANT_RETRY_MS);
-      expect([await counted(), await book().claimRenewal(digestOf('2'))]).toEqual([0, null]);
+      expect([await counted(), await repository().claimRenewal(digestOf('2'))]).toEqual([0, null]);
     });
 
     it('V29: end with the token that the person logged in with', async () => {
       const { tokens } = s.h.bmdb.access;
       await tokens.add(token('a'));
       await tokens.add(token('b', { name: 'brief', forMs: MINUTE }));
-      await book().open(session(1, { tokenId: 'a' }));
-      await book().open(session(2, { tokenId: 'b' }));
+      await repository().open(session(1, { tokenId: 'a' }));
+      await repository().open(session(2, { tokenId: 'b' }));
       expect([await find(1), await find(2)]).not.toContain(null);
       await s.h.pass(MINUTE);
       expect([(await find(1))?.id, await find(2)]).toEqual([idOf(1), null]);
       await tokens.revoke('a', 'oidc:bob');
-      expect([await find(1), await book().list(SIGNAL)]).toEqual([null, []]);
+      expect([await find(1), await repository().list(SIGNAL)]).toEqual([null, []]);
     });
 
     it('end when the login behind them loses rights or is no longer checked', async () => {
       const { tokens } = s.h.bmdb.access;
-      for (const at of [1, 2]) await book().open(session(at));
+      for (const at of [1, 2]) await repository().open(session(at));
       for (const [id, at] of [
         ['a', 1],
         ['b', 2],
@@ -302,23 +308,23 @@ export function accessContract(s: BmdbStage): void {
           name: `token:${id}`,
           identity: `token:${id}`,
         };
-        await book().open(session(at + 2, opened));
+        await repository().open(session(at + 2, opened));
       }
       expect((await find(3))!.origins.toSorted()).toEqual([CI.ownerIdentity, 'oidc:7', 'token:a']);
-      await book().used(digestOf('1'), { role: 'viewer', providers: null, renewal: null });
+      await repository().used(digestOf('1'), { role: 'viewer', providers: null, renewal: null });
       expect([await find(3), (await find(4))?.id]).toEqual([null, idOf(4)]);
       await s.h.pass(GRANT_MAX_MS);
       expect([(await find(2))?.id, await find(4)]).toEqual([idOf(2), null]);
     });
 
     it('end one by one and are listed until then', async () => {
-      await book().open(session(1));
+      await repository().open(session(1));
       await s.h.pass(MINUTE);
-      await book().open(session(2, { name: 'db:bob@host', proven: false }));
+      await repository().open(session(2, { name: 'db:bob@host', proven: false }));
       expect(ids(await s.h.other.access.sessions.list(SIGNAL))).toEqual([idOf(2), idOf(1)]);
-      expect(await book().end(idOf(2))).toBe('db:bob@host');
-      expect(await book().end(idOf(2))).toBeNull();
-      expect([await find(2), ids(await book().list(SIGNAL))]).toEqual([null, [idOf(1)]]);
+      expect(await repository().end(idOf(2))).toBe('db:bob@host');
+      expect(await repository().end(idOf(2))).toBeNull();
+      expect([await find(2), ids(await repository().list(SIGNAL))]).toEqual([null, [idOf(1)]]);
     });
   });
 

@@ -12,7 +12,7 @@ const EMPTY_SLOT = { provider: PROVIDER, slotId: 'nobody-there', machineId: null
 
 export function decisionsContract(s: BmdbStage): void {
   const { add, read } = s;
-  const { settle } = s;
+  const { applyRequest } = s;
   const log = async (id: MachineId) =>
     (await s.h.bmdb.inspection.events({ machineId: id, limit: 20 }, SIGNAL)).map(
       ({ kind, actor, reason }) => `${actor} ${kind} ${reason}`,
@@ -26,8 +26,8 @@ export function decisionsContract(s: BmdbStage): void {
       const id = await add({ deprovision: requestedAt(await s.now()) });
       const { cursor } = await s.scan();
       const target = await s.target(id);
-      await settle({ verb: 'label', target, set: 'rack=b4,b=2,team=web' });
-      await settle({ verb: 'label', target, set: 'team-,rack=b5' });
+      await applyRequest({ verb: 'label', target, set: 'rack=b4,b=2,team=web' });
+      await applyRequest({ verb: 'label', target, set: 'team-,rack=b5' });
       const changes = await s.h.other.changesSince(cursor!, SIGNAL);
       expect(changes?.machines).toMatchObject([{ machineId: id, slot: { labels: 'b=2,rack=b5' } }]);
       expect(await log(id)).toEqual([
@@ -38,7 +38,7 @@ export function decisionsContract(s: BmdbStage): void {
       await (await s.session.claim('ShepherdDeprovision', id)).finish({ kind: 'deprovisioned' });
       const next = await add({ provided });
       expect((await read(next)).slot).toEqual({ labels: 'b=2,rack=b5' });
-      await settle({ verb: 'label', target: await s.target(next), set: 'b-,rack-' });
+      await applyRequest({ verb: 'label', target: await s.target(next), set: 'b-,rack-' });
       expect((await read(next)).slot).toEqual({ labels: null });
       expect((await read(await add())).slot).toEqual({ labels: null });
     });
@@ -48,28 +48,34 @@ export function decisionsContract(s: BmdbStage): void {
     it('happens once, by the first daemon', async () => {
       const id = await add();
       const request = requestFor({ verb: 'deprovision', target: await s.target(id) });
-      await s.h.bmdb.requests.file(request);
-      const both = await Promise.all([s.session.settle(request.key), s.rival.settle(request.key)]);
+      await s.h.bmdb.requests.submit(request);
+      const both = await Promise.all([
+        s.session.applyRequest(request.key),
+        s.rival.applyRequest(request.key),
+      ]);
       expect(both[0]).toMatchObject({ state: 'done' });
       expect(both[1]).toEqual(both[0]);
-      expect(await s.session.settle(request.key)).toEqual(both[0]);
+      expect(await s.session.applyRequest(request.key)).toEqual(both[0]);
       expect(await log(id)).toEqual(['ann deprovisionRequested no longer needed']);
     });
 
     it('needs a live session and an existing request', async () => {
-      const key = await s.file({ verb: 'freeze', scope: 'fleet' });
-      expect(await refusedWith(s.session.settle('no such key'))).toBe('not-found');
-      expect(await refusedWith(s.session.settle('a\0b'))).toBe('not-found');
+      const key = await s.submit({ verb: 'freeze', scope: 'fleet' });
+      expect(await refusedWith(s.session.applyRequest('no such key'))).toBe('not-found');
+      expect(await refusedWith(s.session.applyRequest('a\0b'))).toBe('not-found');
       await s.h.expireSession(s.session.sessionId);
-      expect(await refusedWith(s.session.settle(key))).toBe('session-expired');
-      expect(await s.rival.settle(key)).toMatchObject({ state: 'done' });
+      expect(await refusedWith(s.session.applyRequest(key))).toBe('session-expired');
+      expect(await s.rival.applyRequest(key)).toMatchObject({ state: 'done' });
     });
 
     it('records when it happened and for whom', async () => {
       const id = await add();
       const what = { verb: 'hold', kind: 'preserve', untilMs: null } as const;
       const target = await s.target(id);
-      const state = await settle({ ...what, target }, { by: 'bob', reason: 'a disk to save' });
+      const state = await applyRequest(
+        { ...what, target },
+        { by: 'bob', reason: 'a disk to save' },
+      );
       expect(Math.abs(state!.settledAtMs! - (await s.now()))).toBeLessThan(MINUTE);
       expect(await log(id)).toEqual(['bob held preserve: a disk to save']);
     });
@@ -77,10 +83,10 @@ export function decisionsContract(s: BmdbStage): void {
     it('refuses an expired request', async () => {
       const id = await add();
       const what = { verb: 'quarantine', target: await s.target(id), untilMs: null } as const;
-      const key = await s.file(what, { validForMs: MINUTE });
+      const key = await s.submit(what, { validForMs: MINUTE });
       await s.h.pass(2 * MINUTE);
       const outcome = 'it expired before it was carried out';
-      expect(await s.session.settle(key)).toMatchObject({ state: 'refused', outcome });
+      expect(await s.session.applyRequest(key)).toMatchObject({ state: 'refused', outcome });
       expect((await read(id)).quarantine).toBeNull();
       expect(await log(id)).toEqual([`ann requestRefused quarantine: ${outcome}`]);
       expect((await s.scan()).requests).toEqual([]);
@@ -97,13 +103,13 @@ export function decisionsContract(s: BmdbStage): void {
         { verb: 'deprovision', target },
         { verb: 'clear-backoff', target },
       ];
-      const filed = await Promise.all(
-        whats.map((what) => s.h.bmdb.requests.file(requestFor(what))),
+      const submitted = await Promise.all(
+        whats.map((what) => s.h.bmdb.requests.submit(requestFor(what))),
       );
       await s.h.remove(id);
       const next = await add({ provided });
-      for (const { key } of filed) {
-        expect(await s.session.settle(key)).toMatchObject({
+      for (const { key } of submitted) {
+        expect(await s.session.applyRequest(key)).toMatchObject({
           state: 'refused',
           outcome: `machine ${id} is not on slot metal/${target.slotId} any more`,
         });
@@ -118,13 +124,13 @@ export function decisionsContract(s: BmdbStage): void {
       const target = await s.target(id);
       await s.h.spoil(id);
       const refused = [
-        await settle({ verb: 'quarantine', target, untilMs: null }),
-        await settle({ verb: 'release', target, forgetHostKey: false }),
-        await settle({ verb: 'deprovision', target }),
-        await settle({ verb: 'clear-backoff', target }),
+        await applyRequest({ verb: 'quarantine', target, untilMs: null }),
+        await applyRequest({ verb: 'release', target, forgetHostKey: false }),
+        await applyRequest({ verb: 'deprovision', target }),
+        await applyRequest({ verb: 'clear-backoff', target }),
       ];
       expect(refused.map((state) => state?.state)).toEqual(refused.map(() => 'refused'));
-      const held = await settle({ verb: 'hold', target, kind: 'preserve', untilMs: null });
+      const held = await applyRequest({ verb: 'hold', target, kind: 'preserve', untilMs: null });
       expect(held).toMatchObject({ state: 'done' });
     });
   });
@@ -134,7 +140,7 @@ export function decisionsContract(s: BmdbStage): void {
       const id = await add();
       const target = await s.target(id);
       const untilMs = (await s.now()) + 10 * MINUTE;
-      expect(await settle({ verb: 'hold', target, kind, untilMs })).toMatchObject({
+      expect(await applyRequest({ verb: 'hold', target, kind, untilMs })).toMatchObject({
         state: 'done',
         outcome: `${kind} holds until ${new Date(untilMs).toISOString()}`,
       });
@@ -148,16 +154,16 @@ export function decisionsContract(s: BmdbStage): void {
       });
       expect(Math.abs(first!.untilMs! - untilMs)).toBeLessThan(2);
       const by = { by: 'bob', reason: 'for good' };
-      expect(await settle({ verb: 'hold', target, kind, untilMs: null }, by)).toMatchObject({
+      expect(await applyRequest({ verb: 'hold', target, kind, untilMs: null }, by)).toMatchObject({
         outcome: `${kind} holds until it is removed, instead of that by ann (no longer needed)`,
       });
       expect(await s.holds()).toMatchObject([{ kind, setBy: 'bob', untilMs: null }]);
-      expect(await settle({ verb: 'unhold', target, kind })).toMatchObject({
+      expect(await applyRequest({ verb: 'unhold', target, kind })).toMatchObject({
         state: 'done',
         outcome: `${kind} is removed; bob had set it (for good)`,
       });
       expect(await s.holds()).toEqual([]);
-      expect(await settle({ verb: 'unhold', target, kind })).toMatchObject({
+      expect(await applyRequest({ verb: 'unhold', target, kind })).toMatchObject({
         state: 'done',
         outcome: 'there was none',
       });
@@ -171,13 +177,13 @@ export function decisionsContract(s: BmdbStage): void {
 
     it('can be set on a slot without a machine and bars creation there', async () => {
       const kind = 'no-allocate';
-      await settle({ verb: 'hold', target: EMPTY_SLOT, kind, untilMs: null });
+      await applyRequest({ verb: 'hold', target: EMPTY_SLOT, kind, untilMs: null });
       const { provider, slotId } = EMPTY_SLOT;
       const input = { provider, slotId, hostname: 'm-1' };
       expect(await refusedWith(s.session.intents.open(input))).toBe('nothing-to-do');
       const lines = await s.h.bmdb.inspection.events({ provider, slotId, limit: 9 }, SIGNAL);
       expect(lines).toMatchObject([{ machineId: null, actor: 'ann', kind: 'held' }]);
-      await settle({ verb: 'unhold', target: EMPTY_SLOT, kind });
+      await applyRequest({ verb: 'unhold', target: EMPTY_SLOT, kind });
       expect((await s.session.intents.open(input)).state).toBe('open');
     });
 
@@ -185,10 +191,10 @@ export function decisionsContract(s: BmdbStage): void {
       const target = await s.target(await add());
       const other = await s.target(await add());
       for (const each of [target, other]) {
-        await settle({ verb: 'hold', target: each, kind: 'no-start', untilMs: null });
+        await applyRequest({ verb: 'hold', target: each, kind: 'no-start', untilMs: null });
       }
-      await settle({ verb: 'hold', target, kind: 'preserve', untilMs: null });
-      await settle({ verb: 'unhold', target, kind: 'no-start' });
+      await applyRequest({ verb: 'hold', target, kind: 'preserve', untilMs: null });
+      await applyRequest({ verb: 'unhold', target, kind: 'no-start' });
       expect((await s.holds()).map(({ slotId, kind }) => `${slotId} ${kind}`).toSorted()).toEqual(
         [`${other.slotId} no-start`, `${target.slotId} preserve`].toSorted(),
       );
@@ -199,7 +205,7 @@ export function decisionsContract(s: BmdbStage): void {
       const row = await read(id);
       await s.h.hold({ ...holdOn(row, 'no-start'), untilMs: (await s.now()) - MINUTE });
       const unhold = { verb: 'unhold', target: targetOf(row), kind: 'no-start' } as const;
-      expect(await settle(unhold)).toMatchObject({ outcome: 'there was none' });
+      expect(await applyRequest(unhold)).toMatchObject({ outcome: 'there was none' });
     });
   });
 
@@ -208,12 +214,12 @@ export function decisionsContract(s: BmdbStage): void {
       const id = await add();
       const target = await s.target(id);
       const untilMs = (await s.now()) + 10 * MINUTE;
-      await settle({ verb: 'quarantine', target, untilMs }, { reason: 'it smokes' });
+      await applyRequest({ verb: 'quarantine', target, untilMs }, { reason: 'it smokes' });
       const { quarantine } = await read(id);
       expect(quarantine).toMatchObject({ kind: 'byOperator', reason: 'it smokes' });
       expect(Math.abs(quarantine!.untilMs! - untilMs)).toBeLessThan(2);
       expect(await refusedWith(s.session.claim('ShepherdAgentStart', id))).toBe('nothing-to-do');
-      const again = await settle({ verb: 'quarantine', target, untilMs: null });
+      const again = await applyRequest({ verb: 'quarantine', target, untilMs: null });
       expect(again!.outcome).toBe(
         'quarantined until it is released; it was quarantined (byOperator: it smokes)',
       );
@@ -226,7 +232,7 @@ export function decisionsContract(s: BmdbStage): void {
 
     it('returns the permit unless work uses it', async () => {
       const park = async (id: MachineId) =>
-        settle({ verb: 'quarantine', target: await s.target(id), untilMs: null });
+        applyRequest({ verb: 'quarantine', target: await s.target(id), untilMs: null });
       const idle = await s.addLost({ permit: true });
       await park(idle);
       expect((await read(idle)).permit).toBe(false);
@@ -259,7 +265,7 @@ export function decisionsContract(s: BmdbStage): void {
 
     it.each(QUARANTINE_KINDS)('ends a quarantine %s and the whole episode', async (kind) => {
       const id = await spoilt(kind);
-      const state = await settle({
+      const state = await applyRequest({
         verb: 'release',
         target: await s.target(id),
         forgetHostKey: false,
@@ -289,7 +295,7 @@ export function decisionsContract(s: BmdbStage): void {
         powerOffAskedAtMs: at - MINUTE,
       });
       const id = await add({ ...quarantined('needsHuman'), recovery, startAttempt });
-      await settle({ verb: 'release', target: await s.target(id), forgetHostKey: false });
+      await applyRequest({ verb: 'release', target: await s.target(id), forgetHostKey: false });
       expect(await read(id)).toMatchObject({
         quarantine: null,
         startAttempt,
@@ -306,7 +312,7 @@ export function decisionsContract(s: BmdbStage): void {
     it('keeps a pinned host key unless told to forget it', async () => {
       const release = async (id: MachineId, forgetHostKey: boolean) => {
         const target = await s.target(id);
-        return (await settle({ verb: 'release', target, forgetHostKey }))!.outcome;
+        return (await applyRequest({ verb: 'release', target, forgetHostKey }))!.outcome;
       };
       const id = await spoilt('conflict');
       expect(await release(id, false)).toMatch(/the quarantine will come back$/);
@@ -323,7 +329,7 @@ export function decisionsContract(s: BmdbStage): void {
       const work = await s.session.claim('ShepherdRecovery', id);
       const asked = ASKED;
       await work.note(asked);
-      await settle({ verb: 'release', target: await s.target(id), forgetHostKey: false });
+      await applyRequest({ verb: 'release', target: await s.target(id), forgetHostKey: false });
       expect((await read(id)).permit).toBe(true);
       await work.note(asked);
       expect((await read(id)).recovery).toMatchObject({ rung: 'rebooting', attempts: 1 });
@@ -333,7 +339,7 @@ export function decisionsContract(s: BmdbStage): void {
     it('starts waits anew', async () => {
       const id = await add();
       await (await s.session.claim('ShepherdAgentStart', id)).fail(STEADY, 'refused');
-      await settle({ verb: 'release', target: await s.target(id), forgetHostKey: false });
+      await applyRequest({ verb: 'release', target: await s.target(id), forgetHostKey: false });
       await (await s.session.claim('ShepherdAgentStart', id)).fail(STEADY, 'refused');
       expect((await read(id)).startAttempt).toMatchObject({ count: 1 });
     });
@@ -352,7 +358,7 @@ export function decisionsContract(s: BmdbStage): void {
       });
       expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
       const target = await s.target(id);
-      expect((await settle({ verb: 'clear-backoff', target }))!.outcome).toBe(
+      expect((await applyRequest({ verb: 'clear-backoff', target }))!.outcome).toBe(
         'no longer waited for: ShepherdRecovery, cool-down',
       );
       expect(await read(id)).toMatchObject({
@@ -360,7 +366,7 @@ export function decisionsContract(s: BmdbStage): void {
         recovery: { rung: 'powerCycling', attempts: 2, nextAtMs: null },
       });
       await (await s.session.claim('ShepherdRecovery', id)).cancel();
-      expect(await settle({ verb: 'clear-backoff', target })).toMatchObject({
+      expect(await applyRequest({ verb: 'clear-backoff', target })).toMatchObject({
         state: 'done',
         outcome: 'nothing was waited for',
       });

@@ -24,7 +24,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       .map(({ type, actor, reason }) => `${type} by ${actor}: ${reason}`);
   const now = () => s.h.bmdb.events.newest(SIGNAL);
   const hold = async (slotId: string, untilMs: number | null = null) =>
-    s.settle(
+    s.applyRequest(
       {
         ...{ verb: 'hold', kind: 'no-start', untilMs },
         target: { provider: PROVIDER, slotId, machineId: null },
@@ -149,7 +149,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       await work.fail(STEADY, 'no rung is left', {
         quarantine: { kind: 'needsHuman', reason: 'no rung is left' },
       });
-      await s.settle({ verb: 'release', target: await s.target(id), forgetHostKey: false });
+      await s.applyRequest({ verb: 'release', target: await s.target(id), forgetHostKey: false });
       const types = (await all({ after })).map(({ type }) => type);
       expect(types.filter((type) => type.startsWith('machine.'))).toEqual([
         ...['machine.created', 'machine.agent_started', 'machine.silent', 'machine.recovering'],
@@ -202,7 +202,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       const after = await now();
       await hold('a');
       await hold('b', at + MINUTE);
-      await s.settle({
+      await s.applyRequest({
         ...{ verb: 'unhold', kind: 'no-start' },
         target: { provider: PROVIDER, slotId: 'a', machineId: null },
       });
@@ -232,15 +232,19 @@ export function fleetEventsContract(s: BmdbStage): void {
           ),
         ),
       );
-      await s.h.bmdb.requests.fileBatch({ key: 'batch', digest: 'd', requests });
-      const filed = await all({ after, types: ['request.filed'] });
-      expect(filed.map(({ details }) => details['key']).toSorted()).toEqual(['batch', 'r0', 'r1']);
-      expect(filed.find(({ machineId }) => machineId === one)).toMatchObject({
+      await s.h.bmdb.requests.submitBatch({ key: 'batch', digest: 'd', requests });
+      const submitted = await all({ after, types: ['request.filed'] });
+      expect(submitted.map(({ details }) => details['key']).toSorted()).toEqual([
+        'batch',
+        'r0',
+        'r1',
+      ]);
+      expect(submitted.find(({ machineId }) => machineId === one)).toMatchObject({
         ...{ actor: 'ann', details: { key: 'r0', verb: 'reboot', batch: 'batch' } },
       });
       await s.h.pass(2 * 60 * MINUTE);
-      await s.session.settle('r0');
-      await s.session.settle('r0');
+      await s.session.applyRequest('r0');
+      await s.session.applyRequest('r0');
       const settled = await all({ after, types: ['request.settled'] });
       expect(settled.map(({ details }) => details)).toEqual([
         { key: 'batch', verb: 'reboot', state: 'done' },
@@ -251,7 +255,7 @@ export function fleetEventsContract(s: BmdbStage): void {
     it('describe the guard: frozen and thawed, by whom and why, once each', async () => {
       const after = await now();
       const decide = (verb: 'freeze' | 'thaw', reason: string) =>
-        s.settle({ verb, scope: PROVIDER }, { reason });
+        s.applyRequest({ verb, scope: PROVIDER }, { reason });
       await decide('freeze', 'fire');
       await decide('freeze', 'more fire');
       await decide('thaw', 'no fire');
@@ -270,7 +274,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       const after = await now();
       const freeze = async (forMs: number) => {
         const untilMs = Math.floor(await s.now()) + forMs;
-        await s.settle({ verb: 'freeze-until', scope: PROVIDER, untilMs });
+        await s.applyRequest({ verb: 'freeze-until', scope: PROVIDER, untilMs });
         return untilMs;
       };
       const ends = [await freeze(2 * MINUTE), await freeze(MINUTE)];

@@ -5,7 +5,7 @@ import type { BmdbStage } from './bmdb-stage.ts';
 import { requestFor } from './requests-of.ts';
 
 export function freezesContract(s: BmdbStage): void {
-  const { settle } = s;
+  const { applyRequest } = s;
 
   describe('the guard', () => {
     const rowOf = async (scope: string) =>
@@ -15,7 +15,7 @@ export function freezesContract(s: BmdbStage): void {
       'is frozen and thawed by operators (%s)',
       async (scope) => {
         const id = await s.addLost();
-        const state = await settle({ verb: 'freeze', scope }, { reason: 'fire' });
+        const state = await applyRequest({ verb: 'freeze', scope }, { reason: 'fire' });
         expect(state).toMatchObject({ state: 'done', outcome: 'frozen until somebody thaws it' });
         expect(await rowOf(scope)).toMatchObject({
           scope,
@@ -24,13 +24,13 @@ export function freezesContract(s: BmdbStage): void {
           frozen: { by: 'ann', kind: 'manual', reason: 'fire' },
         });
         expect(await refusedWith(s.rival.claim('ShepherdRecovery', id))).toBe('no-permit');
-        const again = await settle({ verb: 'freeze', scope }, { by: 'bob', reason: 'flood' });
+        const again = await applyRequest({ verb: 'freeze', scope }, { by: 'bob', reason: 'flood' });
         expect(again).toMatchObject({
           state: 'done',
           outcome: 'it was already frozen by ann (manual: fire)',
         });
         expect((await rowOf(scope))!.frozen).toMatchObject({ by: 'ann' });
-        expect(await settle({ verb: 'thaw', scope })).toMatchObject({
+        expect(await applyRequest({ verb: 'thaw', scope })).toMatchObject({
           state: 'done',
           outcome: 'thawed; it was frozen by ann (manual: fire)',
         });
@@ -39,7 +39,10 @@ export function freezesContract(s: BmdbStage): void {
         expect(Math.abs(thawed!.thawedAtMs! - (await s.now()))).toBeLessThan(MINUTE);
         await (await s.rival.claim('ShepherdRecovery', id)).cancel();
         const outcome = 'thawed; it was not frozen';
-        expect(await settle({ verb: 'thaw', scope })).toMatchObject({ state: 'done', outcome });
+        expect(await applyRequest({ verb: 'thaw', scope })).toMatchObject({
+          state: 'done',
+          outcome,
+        });
       },
     );
 
@@ -48,7 +51,7 @@ export function freezesContract(s: BmdbStage): void {
       const freeze = async (forMs: number, change: object = {}) => {
         const untilMs = Math.floor(await s.now()) + forMs;
         const what = { verb: 'freeze-until', scope, untilMs } as const;
-        return { untilMs, state: await settle(what, { reason: 'fire', ...change }) };
+        return { untilMs, state: await applyRequest(what, { reason: 'fire', ...change }) };
       };
 
       it('lets nobody recover before, and thaws by itself then, by whichever daemon', async () => {
@@ -84,7 +87,7 @@ export function freezesContract(s: BmdbStage): void {
         expect((await rowOf(scope))!.frozen).toMatchObject({ by: 'bob', untilMs: second.untilMs });
         await s.h.pass(MINUTE);
         expect((await assess()).changes).toEqual([]);
-        await settle({ verb: 'freeze', scope });
+        await applyRequest({ verb: 'freeze', scope });
         expect((await rowOf(scope))!.frozen).toMatchObject({ by: 'ann', untilMs: null });
         await s.h.pass(20 * MINUTE);
         expect((await assess()).changes).toEqual([]);
@@ -92,8 +95,8 @@ export function freezesContract(s: BmdbStage): void {
 
       it('is thawed before by an operator, and the next freeze has no end', async () => {
         await freeze(MINUTE);
-        expect(await settle({ verb: 'thaw', scope })).toMatchObject({ state: 'done' });
-        await settle({ verb: 'freeze', scope });
+        expect(await applyRequest({ verb: 'thaw', scope })).toMatchObject({ state: 'done' });
+        await applyRequest({ verb: 'freeze', scope });
         await s.h.pass(2 * MINUTE);
         expect((await assess()).changes).toEqual([]);
         expect((await rowOf(scope))!.frozen).toMatchObject({ untilMs: null });
@@ -107,16 +110,16 @@ export function freezesContract(s: BmdbStage): void {
 
     it('keeps its knowledge of heartbeats', async () => {
       const before = (await rowOf('fleet'))!.ingestUpSinceMs;
-      await settle({ verb: 'freeze', scope: 'fleet' });
-      await settle({ verb: 'thaw', scope: 'fleet' });
+      await applyRequest({ verb: 'freeze', scope: 'fleet' });
+      await applyRequest({ verb: 'thaw', scope: 'fleet' });
       expect(Math.abs((await rowOf('fleet'))!.ingestUpSinceMs! - before!)).toBeLessThan(2);
     });
 
     it('ignores an expired request to freeze', async () => {
       const request = requestFor({ verb: 'freeze', scope: 'fleet' }, { validForMs: MINUTE });
-      await s.h.bmdb.requests.file(request);
+      await s.h.bmdb.requests.submit(request);
       await s.h.pass(2 * MINUTE);
-      expect(await s.session.settle(request.key)).toMatchObject({ state: 'refused' });
+      expect(await s.session.applyRequest(request.key)).toMatchObject({ state: 'refused' });
       expect((await rowOf('fleet'))!.frozen).toBeNull();
     });
   });

@@ -47,7 +47,7 @@ export function guardContract(s: BmdbStage): void {
     const request = requestFor(
       verb === 'reboot' ? { verb, target, force: false } : { verb, target },
     );
-    return (await s.h.bmdb.requests.file(request)).key;
+    return (await s.h.bmdb.requests.submit(request)).key;
   };
 
   describe('recovery that the guard stops', () => {
@@ -198,17 +198,17 @@ export function guardContract(s: BmdbStage): void {
     it('leaves an operator’s freeze alone, and machines that the operator has seen', async () => {
       await guarded();
       await many(8, () => heard(11 * MINUTE));
-      const file = (verb: 'freeze' | 'thaw') =>
+      const submit = (verb: 'freeze' | 'thaw') =>
         s.h.bmdb.requests
-          .file(requestFor({ verb, scope: 'fleet' }))
-          .then(({ key }) => s.session.settle(key));
-      await file('freeze');
+          .submit(requestFor({ verb, scope: 'fleet' }))
+          .then(({ key }) => s.session.applyRequest(key));
+      await submit('freeze');
       expect((await assess()).changes).toEqual([{ scope: PROVIDER, now: 'frozen' }]);
       await watch(30 * MINUTE);
       const frozen = (await s.h.bmdb.scan(SIGNAL)).guard;
       expect(frozen.find(({ scope }) => scope === 'fleet')!.frozen?.kind).toBe('manual');
       await many(8, () => heard(11 * MINUTE));
-      await file('thaw');
+      await submit('thaw');
       await s.h.pass(10_000);
       const after = await assess();
       expect(after.changes).toEqual([]);
@@ -234,7 +234,7 @@ export function guardContract(s: BmdbStage): void {
       const work = await s.session.claim('ShepherdAgentStart', machine);
       await work.fail(STEADY, 'no luck', { unreachable });
     };
-    const fileThaw = () => s.h.bmdb.requests.file(requestFor({ verb: 'thaw', scope: 'fleet' }));
+    const fileThaw = () => s.h.bmdb.requests.submit(requestFor({ verb: 'thaw', scope: 'fleet' }));
 
     it('freezes when too many machines are unreachable, except those an operator has seen at a thaw', async () => {
       await guarded();
@@ -244,7 +244,7 @@ export function guardContract(s: BmdbStage): void {
         { scope: 'fleet', now: 'frozen' },
         { scope: PROVIDER, now: 'frozen' },
       ]);
-      await s.session.settle((await fileThaw()).key);
+      await s.session.applyRequest((await fileThaw()).key);
       await s.h.pass(2 * MINUTE);
       for (const id of ids) await fail(id, true);
       const after = await assess();

@@ -133,7 +133,7 @@ export function heartbeatsContract(s: BmdbStage): void {
         const outcome = await send(id, report(generation, result));
         return outcome.kind === 'accepted' && outcome.mayReboot === true;
       };
-      const { settle } = s;
+      const { applyRequest } = s;
       expect(await word('Error')).toBe(false);
       expect(await word('Success', 2)).toBe(false);
       expect((await beat(id))[0]).not.toHaveProperty('mayReboot');
@@ -142,20 +142,20 @@ export function heartbeatsContract(s: BmdbStage): void {
       // Only the agent that sends the report is told to reboot.
       expect((await beat(id))[0]).not.toHaveProperty('mayReboot');
       for (const scope of ['fleet', PROVIDER] as const) {
-        await settle({ verb: 'freeze', scope });
+        await applyRequest({ verb: 'freeze', scope });
         expect(await word('Success')).toBe(false);
-        await settle({ verb: 'thaw', scope });
+        await applyRequest({ verb: 'thaw', scope });
         expect(await word('Success')).toBe(true);
       }
       const target = await s.target(id);
-      await settle({ verb: 'hold', target, kind: 'preserve', untilMs: null });
+      await applyRequest({ verb: 'hold', target, kind: 'preserve', untilMs: null });
       expect(await word('Success'), 'under a hold preserve').toBe(false);
-      await settle({ verb: 'unhold', target, kind: 'preserve' });
-      await settle({ verb: 'quarantine', target, untilMs: null });
+      await applyRequest({ verb: 'unhold', target, kind: 'preserve' });
+      await applyRequest({ verb: 'quarantine', target, untilMs: null });
       expect(await word('Success'), 'under quarantine').toBe(false);
-      await settle({ verb: 'release', target, forgetHostKey: false });
+      await applyRequest({ verb: 'release', target, forgetHostKey: false });
       expect(await word('Success')).toBe(true);
-      await settle({ verb: 'deprovision', target });
+      await applyRequest({ verb: 'deprovision', target });
       expect(await word('Success'), 'once it is given back').toBe(false);
     });
   });

@@ -8,7 +8,7 @@ import type { BmdbStage } from './bmdb-stage.ts';
 
 export function installsContract(s: BmdbStage): void {
   const { add, read } = s;
-  const { settle } = s;
+  const { applyRequest } = s;
 
   describe('an installation', () => {
     const image: InstallImage = {
@@ -18,7 +18,7 @@ export function installsContract(s: BmdbStage): void {
       rootDevice: { wwn: 'naa.5000C500A1B2C3D4' },
     };
     const install = async (id: MachineId, change: Partial<InstallImage> = {}) =>
-      settle({ verb: 'install', target: await s.target(id), image: { ...image, ...change } });
+      applyRequest({ verb: 'install', target: await s.target(id), image: { ...image, ...change } });
     const handedOut = async (id: MachineId) => {
       const [outcome] = await s.beat(id);
       return outcome?.kind === 'accepted' ? outcome.installationRequest : null;
@@ -72,7 +72,7 @@ export function installsContract(s: BmdbStage): void {
       await install(id);
       expect(await handedOut(id)).not.toBeNull();
       const target = await s.target(id);
-      const held = await settle({
+      const held = await applyRequest({
         verb: 'hold',
         target: { ...target, machineId: null },
         kind: 'preserve',
@@ -81,17 +81,18 @@ export function installsContract(s: BmdbStage): void {
       const late = 'an installation was handed to its agent before, and may be under way';
       expect(held!.outcome).toBe(`preserve holds until it is removed; ${late}`);
       expect(await handedOut(id)).toBeNull();
-      const parked = await settle({ verb: 'quarantine', target, untilMs: null });
+      const parked = await applyRequest({ verb: 'quarantine', target, untilMs: null });
       expect(parked!.outcome).toBe(`quarantined until it is released; ${late}`);
-      await settle({ verb: 'unhold', target, kind: 'preserve' });
-      expect((await settle({ verb: 'deprovision', target }))!.outcome).toBe(
+      await applyRequest({ verb: 'unhold', target, kind: 'preserve' });
+      expect((await applyRequest({ verb: 'deprovision', target }))!.outcome).toBe(
         `it will be given back; ${late}`,
       );
     });
 
     it('can be withdrawn until the agent has it', async () => {
       const id = await add(startedAt((await s.now()) - MINUTE));
-      const cancel = async () => settle({ verb: 'cancel-install', target: await s.target(id) });
+      const cancel = async () =>
+        applyRequest({ verb: 'cancel-install', target: await s.target(id) });
       expect(await cancel()).toMatchObject({
         state: 'done',
         outcome: 'no installation was requested',

@@ -28,7 +28,7 @@ export function ladderContract(s: BmdbStage): void {
   const order = async (id: MachineId, verb: OrderVerb = 'reboot'): Promise<string> => {
     const target = await s.target(id);
     const what = verb === 'reboot' ? ({ verb, target, force: false } as const) : { verb, target };
-    return await s.file(what);
+    return await s.submit(what);
   };
 
   describe('the recovery ladder', () => {

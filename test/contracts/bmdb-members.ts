@@ -198,7 +198,7 @@ export function membersContract(s: BmdbStage): void {
       await (await s.rival.claim('ShepherdDeprovision', other)).cancel();
       const ordered = await addMember('active');
       const target = await s.target(ordered);
-      await s.file({ verb: 'reboot', target, force: false, drain: 'skip' });
+      await s.submit({ verb: 'reboot', target, force: false, drain: 'skip' });
       expect((await s.read(ordered)).order).toMatchObject({ drain: 'skip' });
       await (await s.rival.claim('ShepherdRecovery', ordered)).cancel();
     });
@@ -251,10 +251,10 @@ export function membersContract(s: BmdbStage): void {
       const id = await addMember('active');
       const target = await s.target(id);
       const request = requestFor({ verb: 'reboot', target, force: false });
-      await s.h.bmdb.requests.file(request);
-      expect(await s.session.settle(request.key)).toBeNull();
+      await s.h.bmdb.requests.submit(request);
+      expect(await s.session.applyRequest(request.key)).toBeNull();
       await write({ machineId: id, refused: true, note: 'refused: balancer front is away' });
-      expect(await s.session.settle(request.key)).toMatchObject({
+      expect(await s.session.applyRequest(request.key)).toMatchObject({
         state: 'refused',
         outcome: 'refused: balancer front is away',
       });

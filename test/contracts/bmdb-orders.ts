@@ -30,7 +30,7 @@ export function ordersContract(s: BmdbStage): void {
   };
   const order = async (id: MachineId, verb: OrderVerb = 'reboot', validForMs = 60 * MINUTE) => {
     const request = requestFor(await thing(verb, id), { reason: 'it hangs', validForMs });
-    return (await s.h.bmdb.requests.file(request)).key;
+    return (await s.h.bmdb.requests.submit(request)).key;
   };
   const { stateOf } = s;
   const claim = (id: MachineId, verb: OrderVerb = 'reboot') => s.session.claim(PROCESS[verb], id);
@@ -50,8 +50,8 @@ export function ordersContract(s: BmdbStage): void {
       const { recovery } = await read(id);
       const target = await s.target(id);
       const release = requestFor({ verb: 'release', target, forgetHostKey: false });
-      await s.h.bmdb.requests.file(release);
-      await s.session.settle(release.key);
+      await s.h.bmdb.requests.submit(release);
+      await s.session.applyRequest(release.key);
       expect(recovery).toMatchObject({ orderKey: key, askedRung: rung });
       expect((await read(id)).recovery).toEqual({
         ...recovery,
@@ -63,7 +63,7 @@ export function ordersContract(s: BmdbStage): void {
       const id = await addWell();
       const target = await s.target(id);
       const request = requestFor({ verb: 'reboot', target, force: true }, { by: 'bob' });
-      const { key, expiresAtMs } = await s.h.bmdb.requests.file(request);
+      const { key, expiresAtMs } = await s.h.bmdb.requests.submit(request);
       const { order: found } = await read(id);
       expect(found).toMatchObject({
         key,
@@ -81,8 +81,8 @@ export function ordersContract(s: BmdbStage): void {
       const [id, other] = [await addWell(), await addWell()];
       const key = await order(id, 'restart-agent');
       for (const verb of VERBS) expect(await refusedWith(order(id, verb))).toBe('nothing-to-do');
-      const filing = s.h.other.requests.file(requestFor(await thing('reinstall', id)));
-      await expect(filing).rejects.toThrow(/restart-agent by ann: it hangs/);
+      const submission = s.h.other.requests.submit(requestFor(await thing('reinstall', id)));
+      await expect(submission).rejects.toThrow(/restart-agent by ann: it hangs/);
       await order(other);
       const [one, two] = await Promise.allSettled([order(other), order(other, 'reinstall')]);
       expect([one.status, two.status]).toEqual(['rejected', 'rejected']);
@@ -144,15 +144,17 @@ export function ordersContract(s: BmdbStage): void {
       for (const [at, work] of works.entries()) await asked(work, 'reboot', keys[at]!);
       const restart = await order(await add(), 'restart-agent', MINUTE);
       await s.h.pass(2 * MINUTE);
-      expect(await s.session.settle(restart), 'it needs none').toMatchObject({ outcome: EXPIRED });
-      expect(await s.session.settle(keys[2]!)).toBeNull();
+      expect(await s.session.applyRequest(restart), 'it needs none').toMatchObject({
+        outcome: EXPIRED,
+      });
+      expect(await s.session.applyRequest(keys[2]!)).toBeNull();
       const { state, expiresAtMs } = await stateOf(keys[2]!);
       expect(state).toBe('open');
       expect(expiresAtMs).toBeGreaterThan((await s.now()) + 5 * MINUTE);
       expect((await read(ids[2]!)).order, 'it is work again').not.toBeNull();
       await works[0]!.fail(STEADY, 'no evidence', { order: keys[0]! });
       await s.h.pass(20 * MINUTE);
-      expect(await s.session.settle(keys[2]!)).toMatchObject({
+      expect(await s.session.applyRequest(keys[2]!)).toMatchObject({
         state: 'refused',
         outcome: EXPIRED,
       });
@@ -162,10 +164,10 @@ export function ordersContract(s: BmdbStage): void {
       const keys: string[] = [];
       for (let at = 0; at < 4; at += 1) keys.push(await order(await addWell(), 'reboot', MINUTE));
       await s.h.pass(2 * MINUTE);
-      for (const key of keys) expect(await s.session.settle(key)).toBeNull();
+      for (const key of keys) expect(await s.session.applyRequest(key)).toBeNull();
       await s.h.pass(20 * MINUTE);
       await s.h.freeze('fleet', 'fire');
-      expect(await s.session.settle(keys[0]!), 'it waits for the thaw').not.toBeNull();
+      expect(await s.session.applyRequest(keys[0]!), 'it waits for the thaw').not.toBeNull();
     });
 
     it('is carried out once; its end applies it and leaves the ladder unchanged', async () => {
@@ -176,7 +178,7 @@ export function ordersContract(s: BmdbStage): void {
         const work = await claim(id, verb);
         await asked(work, verb, key);
         expect(await stateOf(key)).toMatchObject({ state: 'open' });
-        expect(await s.session.settle(key)).toBeNull();
+        expect(await s.session.applyRequest(key)).toBeNull();
         const recovered = { kind: 'recovered', coolDown: STEADY, bootSeconds: 80 } as const;
         await work.finish({ ...recovered, order: key });
         expect(await stateOf(key)).toMatchObject({ state: 'done', verb });
@@ -196,7 +198,7 @@ export function ordersContract(s: BmdbStage): void {
         });
         const mine = (await s.h.events(id)).findIndex((line) => line.startsWith('requestDone'));
         expect((await s.h.actors(id))[mine]).toBe('ann');
-        expect(await s.session.settle(key)).toMatchObject({ state: 'done' });
+        expect(await s.session.applyRequest(key)).toMatchObject({ state: 'done' });
         await (await s.session.claim('ShepherdAgentStart', id)).finish(agentStarted());
         expect(await refusedWith(claim(id, verb))).toBe('nothing-to-do');
       }
@@ -245,7 +247,7 @@ export function ordersContract(s: BmdbStage): void {
       const work = await claim(id);
       await asked(work, 'reboot', key);
       await s.h.pass(2 * MINUTE);
-      expect(await s.rival.settle(key)).toBeNull();
+      expect(await s.rival.applyRequest(key)).toBeNull();
       await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: 60, order: key });
       expect(await stateOf(key)).toMatchObject({ state: 'done' });
     });
@@ -256,7 +258,7 @@ export function ordersContract(s: BmdbStage): void {
       const work = await claim(id);
       await work.cancel();
       await s.h.pass(2 * MINUTE);
-      const settled = await s.session.settle(key);
+      const settled = await s.session.applyRequest(key);
       expect(settled).toMatchObject({ state: 'refused' });
       const lost = await s.addLost();
       const late = await claim(lost);

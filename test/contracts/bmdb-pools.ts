@@ -9,7 +9,7 @@ const EVA = { by: 'eva', reason: 'it is gone' };
 
 export function poolsContract(s: BmdbStage): void {
   const { lease, addMember } = memberScene(s);
-  const { settle } = s;
+  const { applyRequest } = s;
 
   describe('the daemon that holds a balancer’s job', () => {
     it('writes nothing after it lost the job', async () => {
@@ -82,7 +82,7 @@ export function poolsContract(s: BmdbStage): void {
       const again = (await poolOf()).frozen!;
       expect(again).toMatchObject({ reason: 'all', snapshot: '[2]' });
       expect(Math.abs(again.atMs - atMs)).toBeLessThan(2 * MINUTE);
-      await settle({ verb: 'thaw-pool', pool: 'api', balancer: null });
+      await applyRequest({ verb: 'thaw-pool', pool: 'api', balancer: null });
       await balancing.note(held, POOL, { state: 'checking' });
       expect(await poolOf()).toMatchObject({ frozen: again, accepted: { by: 'ann' } });
       await balancing.note(held, POOL, { frozen: { reason: 'all of them', snapshot: '[2]' } });
@@ -122,36 +122,38 @@ export function poolsContract(s: BmdbStage): void {
       await s.session.balancing.note(held, { pool: 'web', balancer: 'front' }, {});
       const one = { pool: 'api', balancer: 'front' };
       const all = { pool: 'api', balancer: null };
-      expect(await settle({ verb: 'pause-pool', ...one })).toMatchObject({
+      expect(await applyRequest({ verb: 'pause-pool', ...one })).toMatchObject({
         ...{ state: 'done', outcome: 'it is paused at front' },
         pool: one,
       });
       const paused = { by: 'ann', reason: expect.any(String), atMs: expect.any(Number) };
       expect((await pools()).map((row) => row.paused)).toEqual([null, paused, null]);
-      expect(await settle({ verb: 'pause-pool', ...all })).toMatchObject({
+      expect(await applyRequest({ verb: 'pause-pool', ...all })).toMatchObject({
         outcome: 'it is paused at back',
       });
-      expect(await settle({ verb: 'pause-pool', ...all })).toMatchObject({
+      expect(await applyRequest({ verb: 'pause-pool', ...all })).toMatchObject({
         ...{ state: 'done', outcome: 'it was already paused' },
       });
-      await settle({ verb: 'teardown-pool', ...all });
+      await applyRequest({ verb: 'teardown-pool', ...all });
       expect((await pools()).map((row) => row.tornDown)).toEqual([paused, paused, null]);
-      expect(await settle({ verb: 'resume-pool', ...all })).toMatchObject({
+      expect(await applyRequest({ verb: 'resume-pool', ...all })).toMatchObject({
         outcome: 'it is tended again at back, front',
       });
       for (const row of await pools()) expect(row).toMatchObject({ paused: null, tornDown: null });
-      expect(await settle({ verb: 'thaw-pool', ...all })).toMatchObject({
+      expect(await applyRequest({ verb: 'thaw-pool', ...all })).toMatchObject({
         ...{ state: 'done', outcome: 'it was not frozen' },
       });
     });
 
     it('cannot order anything for a pool that no daemon has tended', async () => {
       const nowhere = { verb: 'pause-pool', pool: 'apu', balancer: null } as const;
-      expect(await settle(nowhere)).toMatchObject({
+      expect(await applyRequest(nowhere)).toMatchObject({
         ...{ state: 'refused', outcome: 'no daemon has tended pool apu at any balancer yet' },
       });
-      await expect(settle({ ...nowhere, pool: 'a b' })).rejects.toThrow('no name of a pool');
-      await expect(settle({ ...nowhere, balancer: '' })).rejects.toThrow('no name of a balancer');
+      await expect(applyRequest({ ...nowhere, pool: 'a b' })).rejects.toThrow('no name of a pool');
+      await expect(applyRequest({ ...nowhere, balancer: '' })).rejects.toThrow(
+        'no name of a balancer',
+      );
     });
 
     it('keeps a machine out of its pools, by force if ordered', async () => {
@@ -159,22 +161,24 @@ export function poolsContract(s: BmdbStage): void {
       const target = await s.target(id);
       const held = async () => await s.holds();
       const kept = { verb: 'hold', target, kind: 'no-serve', untilMs: null } as const;
-      await settle(kept);
+      await applyRequest(kept);
       expect(await held()).toMatchObject([{ kind: 'no-serve' }]);
       expect((await held())[0]).not.toHaveProperty('force');
-      await settle({ ...kept, force: true });
+      await applyRequest({ ...kept, force: true });
       expect(await held()).toMatchObject([{ kind: 'no-serve', force: true }]);
-      await settle(kept);
+      await applyRequest(kept);
       expect((await held())[0]).not.toHaveProperty('force');
-      await settle({ verb: 'unhold', target, kind: 'no-serve' });
+      await applyRequest({ verb: 'unhold', target, kind: 'no-serve' });
       expect(await held()).toEqual([]);
-      await expect(settle({ ...kept, kind: 'preserve', force: true })).rejects.toThrow('no-serve');
+      await expect(applyRequest({ ...kept, kind: 'preserve', force: true })).rejects.toThrow(
+        'no-serve',
+      );
     });
 
     it('decides how a machine that is given back leaves its pools', async () => {
       const id = await s.add();
       const target = await s.target(id);
-      await settle({ verb: 'deprovision', target, drain: 'force' });
+      await applyRequest({ verb: 'deprovision', target, drain: 'force' });
       expect((await s.read(id)).deprovision).toMatchObject({ drain: 'force' });
     });
   });

@@ -90,9 +90,9 @@ export function providerHoldsContract(s: BmdbStage): void {
           ...{ verb: 'clear-provider', provider: PROVIDER, hold: null, shelf: [] },
           ...change,
         });
-      expect(await refusedWith(s.h.bmdb.requests.file(clear({})))).toBe('usage');
-      const { key } = await s.h.bmdb.requests.file(clear({ hold: 'quota', shelf: ['slot-9'] }));
-      expect(await s.session.settle(key)).toMatchObject({
+      expect(await refusedWith(s.h.bmdb.requests.submit(clear({})))).toBe('usage');
+      const { key } = await s.h.bmdb.requests.submit(clear({ hold: 'quota', shelf: ['slot-9'] }));
+      expect(await s.session.applyRequest(key)).toMatchObject({
         ...{ state: 'done', provider: PROVIDER, slotId: null },
         outcome: 'holds of kind quota are ended; off the shelf: slot-9',
       });
@@ -129,8 +129,8 @@ export function providerHoldsContract(s: BmdbStage): void {
       expect(await refusedWith(open('reservation-2'))).toBe('nothing-to-do');
       const asked = { verb: 'clear-provider', hold: null, shelf: ['reservation-2'] } as const;
       for (const provider of [OTHER, PROVIDER]) {
-        const key = await s.file({ ...asked, provider });
-        await s.session.settle(key);
+        const key = await s.submit({ ...asked, provider });
+        await s.session.applyRequest(key);
         const left = provider === OTHER ? 2 : 1;
         expect((await s.scan()).penalties).toHaveLength(left);
       }

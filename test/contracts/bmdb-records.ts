@@ -85,19 +85,19 @@ export function recordsContract(s: BmdbStage): void {
 
     it('accept one of several simultaneous writers', async () => {
       const third = await s.openOn(s.h.other);
-      const books = [s.session, s.rival, third].map(({ records }) => records);
+      const repositories = [s.session, s.rival, third].map(({ records }) => records);
       const race = async (run: (at: number) => Promise<unknown>) => {
-        const ends = await Promise.allSettled(books.map((_, at) => run(at)));
+        const ends = await Promise.allSettled(repositories.map((_, at) => run(at)));
         const codes = ends.map((end) => (end.status === 'rejected' ? codeOf(end.reason) : 'ok'));
         expect(codes.toSorted()).toEqual(['conflict', 'conflict', 'ok']);
         return ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []))[0];
       };
       for (let round = 0; round < 5; round++) {
         const name = named(`bmc-${round}`);
-        const made = (await race((at) => books[at]!.make(name, at))) as string;
-        const next = (await race((at) => books[at]!.replace(name, at, made))) as string;
+        const made = (await race((at) => repositories[at]!.make(name, at))) as string;
+        const next = (await race((at) => repositories[at]!.replace(name, at, made))) as string;
         expect((await all()).map(({ version }) => version)).toEqual([next]);
-        await race((at) => books[at]!.drop(name, next));
+        await race((at) => repositories[at]!.drop(name, next));
         expect(await all()).toEqual([]);
       }
       await third.close();

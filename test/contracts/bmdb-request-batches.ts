@@ -31,21 +31,21 @@ export function requestBatchesContract(s: BmdbStage): void {
     it('is submitted as a whole with who, why and how many', async () => {
       const [a, b] = (await targets(2)) as [RequestTarget, RequestTarget];
       const standing = { role: 'admin', proven: true };
-      const filed = await s.h.bmdb.requests.fileBatch(
+      const submitted = await s.h.bmdb.requests.submitBatch(
         batchOf('monday', [
           reboot('monday/b', b, { standing }),
           reboot('monday/a', a, { standing }),
         ]),
       );
-      expect(filed.head).toMatchObject({
+      expect(submitted.head).toMatchObject({
         ...{ key: 'monday', batch: 'monday', verb: 'reboot', by: 'ann', ...standing },
         ...{ state: 'done', outcome: '2 requests were filed', machineId: null, slotId: null },
       });
-      expect(filed.requests).toMatchObject([
+      expect(submitted.requests).toMatchObject([
         { key: 'monday/a', batch: 'monday', state: 'open', machineId: a.machineId, ...standing },
         { key: 'monday/b', batch: 'monday', state: 'open', machineId: b.machineId, ...standing },
       ]);
-      expect(await s.h.other.requests.readBatch('monday', SIGNAL)).toEqual(filed);
+      expect(await s.h.other.requests.readBatch('monday', SIGNAL)).toEqual(submitted);
       const { requests } = await s.scan();
       expect(requests.map(({ key }) => key).toSorted()).toEqual(['monday/a', 'monday/b']);
     });
@@ -56,31 +56,31 @@ export function requestBatchesContract(s: BmdbStage): void {
         { verb: 'hold', kind: 'preserve', untilMs: null, target },
         { key: 'k/1' },
       );
-      await s.h.bmdb.requests.fileBatch(batchOf('k', [hold]));
-      await s.session.settle('k/1');
+      await s.h.bmdb.requests.submitBatch(batchOf('k', [hold]));
+      await s.session.applyRequest('k/1');
       const batch = await s.h.other.requests.readBatch('k', SIGNAL);
       expect(batch?.requests).toMatchObject([{ key: 'k/1', state: 'done' }]);
-      expect(await s.session.settle('k')).toMatchObject({ key: 'k', state: 'done' });
+      expect(await s.session.applyRequest('k')).toMatchObject({ key: 'k', state: 'done' });
     });
 
     it('is not found under the key of something else', async () => {
       const [target] = (await targets(1)) as [RequestTarget];
-      await s.h.bmdb.requests.file(reboot('one', target));
+      await s.h.bmdb.requests.submit(reboot('one', target));
       const read = (key: string) => s.h.other.requests.readBatch(key, SIGNAL);
       expect(await Promise.all(['one', 'none', 'a\0b'].map(read))).toEqual([null, null, null]);
     });
 
     it('is submitted once per key, whatever happened to its machines meanwhile', async () => {
       const [a, b] = (await targets(2)) as [RequestTarget, RequestTarget];
-      const first = await s.h.bmdb.requests.fileBatch(batchOf('k', [reboot('k/a', a)]));
-      const again = await s.h.other.requests.fileBatch(batchOf('k', [reboot('k/b', b)]));
+      const first = await s.h.bmdb.requests.submitBatch(batchOf('k', [reboot('k/a', a)]));
+      const again = await s.h.other.requests.submitBatch(batchOf('k', [reboot('k/b', b)]));
       expect(again).toEqual(first);
       expect(await all()).toHaveLength(2);
     });
 
     it('is refused under a key that was used for something else', async () => {
       const [a, b] = (await targets(2)) as [RequestTarget, RequestTarget];
-      await s.h.bmdb.requests.fileBatch(batchOf('k', [reboot('k/a', a)]));
+      await s.h.bmdb.requests.submitBatch(batchOf('k', [reboot('k/a', a)]));
       const others: NewBatch[] = [
         batchOf('k', [reboot('k/a', a)], 'another'),
         batchOf('k', [reboot('k/a', a, { by: 'bob' })]),
@@ -88,10 +88,10 @@ export function requestBatchesContract(s: BmdbStage): void {
         batchOf('k/a', [reboot('k/a/b', b)]),
       ];
       for (const other of others) {
-        expect(await refusedWith(s.h.bmdb.requests.fileBatch(other))).toBe('usage');
+        expect(await refusedWith(s.h.bmdb.requests.submitBatch(other))).toBe('usage');
       }
-      expect(await refusedWith(s.h.bmdb.requests.file(reboot('k', b)))).toBe('usage');
-      expect(await refusedWith(s.h.bmdb.requests.file(reboot('k/a', a)))).toBe('usage');
+      expect(await refusedWith(s.h.bmdb.requests.submit(reboot('k', b)))).toBe('usage');
+      expect(await refusedWith(s.h.bmdb.requests.submit(reboot('k/a', a)))).toBe('usage');
       expect(await all()).toHaveLength(2);
     });
 
@@ -110,16 +110,16 @@ export function requestBatchesContract(s: BmdbStage): void {
         batchOf('k', [one, { ...reboot('k/b', target), reason: ' ' }]),
       ];
       for (const batch of senseless) {
-        expect(await refusedWith(s.h.bmdb.requests.fileBatch(batch))).toBe('usage');
+        expect(await refusedWith(s.h.bmdb.requests.submitBatch(batch))).toBe('usage');
       }
       expect(await all()).toEqual([]);
     });
 
     it('is not submitted at all when one machine cannot be asked, and names that machine', async () => {
       const [a, b, c] = (await targets(3)) as [RequestTarget, RequestTarget, RequestTarget];
-      await s.h.bmdb.requests.file(reboot('before', b));
+      await s.h.bmdb.requests.submit(reboot('before', b));
       const refused = await refusalsOf(
-        s.h.bmdb.requests.fileBatch(
+        s.h.bmdb.requests.submitBatch(
           batchOf('k', [
             ...[reboot('k/a', a), reboot('k/b', b), reboot('k/c', c)],
             reboot('k/d', { ...c, machineId: UNKNOWN }),
@@ -136,9 +136,9 @@ export function requestBatchesContract(s: BmdbStage): void {
 
     it('replaces orders that have expired', async () => {
       const [a] = (await targets(1)) as [RequestTarget];
-      await s.h.bmdb.requests.file(reboot('old', a, { validForMs: MINUTE }));
+      await s.h.bmdb.requests.submit(reboot('old', a, { validForMs: MINUTE }));
       await s.h.pass(2 * MINUTE);
-      await s.h.bmdb.requests.fileBatch(batchOf('k', [reboot('k/a', a)]));
+      await s.h.bmdb.requests.submitBatch(batchOf('k', [reboot('k/a', a)]));
       const [old] = await s.h.other.requests.read(['old'], SIGNAL);
       expect(old).toMatchObject({ state: 'refused' });
       expect((await s.read(a.machineId!)).order).toMatchObject({ key: 'k/a' });
@@ -152,12 +152,12 @@ export function requestBatchesContract(s: BmdbStage): void {
         const found = await s.h.other.requests.list({ limit: 10, ...query }, SIGNAL);
         return found.map(({ key }) => key);
       };
-      await s.h.bmdb.requests.file(reboot('1', a));
+      await s.h.bmdb.requests.submit(reboot('1', a));
       await s.h.pass(1_000);
-      await s.file({ verb: 'clear-backoff', target: b }, { key: '2', by: 'bob' });
-      await s.session.settle('2');
+      await s.submit({ verb: 'clear-backoff', target: b }, { key: '2', by: 'bob' });
+      await s.session.applyRequest('2');
       await s.h.pass(1_000);
-      await s.h.bmdb.requests.fileBatch(batchOf('3', [reboot('3/b', b)]));
+      await s.h.bmdb.requests.submitBatch(batchOf('3', [reboot('3/b', b)]));
       expect(await list({ verb: 'clear-backoff' })).toEqual(['2']);
       expect(await list({ by: 'ann' })).toEqual(['3/b', '3', '1']);
       expect(await list({ machineId: b.machineId! })).toEqual(['3/b', '2']);
@@ -176,7 +176,7 @@ export function requestBatchesContract(s: BmdbStage): void {
 
     it('marks names of requesters that nobody verified', async () => {
       const [a] = (await targets(1)) as [RequestTarget];
-      expect(await s.h.bmdb.requests.file(reboot('1', a))).toMatchObject({
+      expect(await s.h.bmdb.requests.submit(reboot('1', a))).toMatchObject({
         ...{ role: null, proven: false, batch: null },
       });
     });

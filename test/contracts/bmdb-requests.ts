@@ -11,7 +11,7 @@ const HOUR = 60 * MINUTE;
 const OTHER_SLOT = { provider: PROVIDER, slotId: 'elsewhere' };
 
 export function requestsContract(s: BmdbStage): void {
-  const file = (request: NewRequest) => s.h.bmdb.requests.file(request);
+  const submit = (request: NewRequest) => s.h.bmdb.requests.submit(request);
   const list = (query: { provider?: typeof PROVIDER; slotId?: string; limit?: number } = {}) =>
     s.h.other.requests.list({ limit: 10, ...query }, SIGNAL);
   const keysOf = (states: readonly { readonly key: string }[]) => states.map(({ key }) => key);
@@ -26,10 +26,10 @@ export function requestsContract(s: BmdbStage): void {
     it('is committed with who, why, for what and until when', async () => {
       const id = await s.add();
       const target = await s.target(id);
-      const filed = await file(
+      const submitted = await submit(
         requestFor({ verb: 'reboot', target, force: true }, { key: 'one', reason: 'it hangs' }),
       );
-      expect(filed).toMatchObject({
+      expect(submitted).toMatchObject({
         key: 'one',
         verb: 'reboot',
         by: 'ann',
@@ -41,29 +41,29 @@ export function requestsContract(s: BmdbStage): void {
         outcome: null,
         settledAtMs: null,
       });
-      expect(Math.abs(filed.createdAtMs - (await s.now()))).toBeLessThan(MINUTE);
-      expect(filed.expiresAtMs - filed.createdAtMs).toBe(HOUR);
+      expect(Math.abs(submitted.createdAtMs - (await s.now()))).toBeLessThan(MINUTE);
+      expect(submitted.expiresAtMs - submitted.createdAtMs).toBe(HOUR);
       const longer = requestFor(hold, { validForMs: 90 * DAY });
-      const { expiresAtMs, createdAtMs } = await file(longer);
+      const { expiresAtMs, createdAtMs } = await submit(longer);
       expect(expiresAtMs - createdAtMs).toBe(90 * DAY);
     });
 
     it('is read by every daemon while it is open, oldest first', async () => {
       const id = await s.add();
       const target = await s.target(id);
-      const first = await file(requestFor(hold, { key: 'b' }));
+      const first = await submit(requestFor(hold, { key: 'b' }));
       await s.h.pass(1_000);
-      await file(requestFor({ verb: 'quarantine', target, untilMs: null }, { key: 'a' }));
+      await submit(requestFor({ verb: 'quarantine', target, untilMs: null }, { key: 'a' }));
       await s.h.pass(1_000);
-      await file(requestFor({ verb: 'freeze', scope: 'fleet' }, { key: 'c' }));
-      await file(requestFor({ verb: 'thaw', scope: PROVIDER }, { key: 'd' }));
+      await submit(requestFor({ verb: 'freeze', scope: 'fleet' }, { key: 'c' }));
+      await submit(requestFor({ verb: 'thaw', scope: PROVIDER }, { key: 'd' }));
       const { requests } = await s.scan();
       expect(keysOf(requests)).toEqual(['b', 'a', 'c', 'd']);
       expect(requests[0]).toMatchObject({ verb: 'hold', machineId: null, slotId: 'elsewhere' });
       expect(requests[0]!.expiresAtMs - requests[0]!.createdAtMs).toBe(HOUR);
       expect(requests[2]).toMatchObject({ provider: null, slotId: null, machineId: null });
       expect(requests[3]).toMatchObject({ provider: PROVIDER, slotId: null, machineId: null });
-      await s.session.settle(first.key);
+      await s.session.applyRequest(first.key);
       expect(keysOf((await s.scan()).requests)).toEqual(['a', 'c', 'd']);
     });
 
@@ -71,7 +71,7 @@ export function requestsContract(s: BmdbStage): void {
       const id = await s.add();
       const { cursor } = await s.scan();
       const reboot = { verb: 'reboot', target: await s.target(id), force: false } as const;
-      await file(requestFor(reboot, { key: 'one' }));
+      await submit(requestFor(reboot, { key: 'one' }));
       const changes = await s.h.other.changesSince(cursor!, SIGNAL);
       expect(keysOf(changes!.requests)).toEqual(['one']);
       expect(changes!.machines).toMatchObject([{ machineId: id, order: { key: 'one' } }]);
@@ -80,11 +80,11 @@ export function requestsContract(s: BmdbStage): void {
     it('is made once per key, however often and by whomever', async () => {
       const target = await s.target(await s.add());
       const request = requestFor({ verb: 'reboot', target, force: false }, { key: 'one' });
-      const first = await file(request);
+      const first = await submit(request);
       await s.h.pass(1_000);
       const [again, beside] = await Promise.all([
-        file({ ...request, validForMs: 2 * HOUR }),
-        s.h.other.requests.file(request),
+        submit({ ...request, validForMs: 2 * HOUR }),
+        s.h.other.requests.submit(request),
       ]);
       for (const state of [again, beside]) {
         const { createdAtMs, expiresAtMs, ...rest } = state;
@@ -107,20 +107,20 @@ export function requestsContract(s: BmdbStage): void {
 
     it('returns its outcome when it is made again', async () => {
       const request = requestFor(hold);
-      await file(request);
-      const settled = await s.session.settle(request.key);
+      await submit(request);
+      const settled = await s.session.applyRequest(request.key);
       expect(settled).toMatchObject({ state: 'done' });
-      expect(await file(request)).toEqual(settled);
+      expect(await submit(request)).toEqual(settled);
     });
 
     it('returns its state while its machine exists and afterwards', async () => {
       const id = await s.add();
       const target = await s.target(id);
-      await file(requestFor({ verb: 'clear-backoff', target }, { key: 'one' }));
+      await submit(requestFor({ verb: 'clear-backoff', target }, { key: 'one' }));
       await s.h.remove(id);
       const read = (...keys: string[]) => s.h.other.requests.read(keys, SIGNAL);
       expect(await read('one')).toMatchObject([{ key: 'one', state: 'open', machineId: id }]);
-      await s.session.settle('one');
+      await s.session.applyRequest('one');
       const states = await read('one', 'no such key', 'a key\0that cannot be');
       expect(states).toMatchObject([{ key: 'one', state: 'refused' }]);
       expect(await read()).toEqual([]);
@@ -137,10 +137,10 @@ export function requestsContract(s: BmdbStage): void {
         ['5', { verb: 'freeze', scope: providerName('other') }],
       ];
       for (const [key, what] of asked) {
-        await file(requestFor(what, { key }));
+        await submit(requestFor(what, { key }));
         await s.h.pass(1_000);
       }
-      await s.session.settle('3');
+      await s.session.applyRequest('3');
       expect(keysOf(await list())).toEqual(['5', '4', '3', '2', '1']);
       expect(keysOf(await list({ limit: 2 }))).toEqual(['5', '4']);
       expect(keysOf(await list({ provider: PROVIDER }))).toEqual(['3', '2', '1']);
@@ -156,10 +156,10 @@ export function requestsContract(s: BmdbStage): void {
 
     it('stores plain texts', async () => {
       const reason = `a\0b${'x'.repeat(3_000)}`;
-      const filed = await file(requestFor(hold, { by: 'ann\ud800', reason }));
-      expect(filed.by).toBe('ann\ufffd');
-      expect(filed.reason).toHaveLength(2_000);
-      expect(filed.reason).toMatch(/^a\ufffdbx/);
+      const submitted = await submit(requestFor(hold, { by: 'ann\ud800', reason }));
+      expect(submitted.by).toBe('ann\ufffd');
+      expect(submitted.reason).toHaveLength(2_000);
+      expect(submitted.reason).toMatch(/^a\ufffdbx/);
     });
   });
 
@@ -217,14 +217,14 @@ export function requestsContract(s: BmdbStage): void {
     ];
 
     it.each(senseless)('%s', async (_, request) => {
-      expect(await refusedWith(file(request))).toBe('usage');
+      expect(await refusedWith(submit(request))).toBe('usage');
       expect(await list()).toEqual([]);
     });
 
     it('accepts a key of 200 characters and a slot of 128', async () => {
       const key = '\u{1f680} '.repeat(100);
-      expect((await file(requestFor(slot('s'.repeat(128)), { key }))).key).toBe(key);
-      expect(await s.session.settle(key)).toMatchObject({ key, state: 'done' });
+      expect((await submit(requestFor(slot('s'.repeat(128)), { key }))).key).toBe(key);
+      expect(await s.session.applyRequest(key)).toMatchObject({ key, state: 'done' });
     });
   });
 
@@ -234,7 +234,7 @@ export function requestsContract(s: BmdbStage): void {
       const other = await s.target(await s.add());
       const reboot: RequestedThing = { verb: 'reboot', target, force: false };
       const request = requestFor(reboot, { key: 'one' });
-      await file(request);
+      await submit(request);
       const changes: Partial<NewRequest>[] = [
         { what: { ...reboot, force: true } },
         { what: { ...reboot, target: other } },
@@ -244,7 +244,7 @@ export function requestsContract(s: BmdbStage): void {
         { reason: 'another one' },
       ];
       for (const change of changes) {
-        expect(await refusedWith(file({ ...request, ...change }))).toBe('usage');
+        expect(await refusedWith(submit({ ...request, ...change }))).toBe('usage');
       }
       await s.session.close();
       expect(await list()).toHaveLength(1);
@@ -255,7 +255,7 @@ export function requestsContract(s: BmdbStage): void {
     it('is refused when the machine does not exist or has moved', async () => {
       const target = await s.target(await s.add());
       const release = (change: object) =>
-        file(
+        submit(
           requestFor({ verb: 'release', target: { ...target, ...change }, forgetHostKey: false }),
         );
       expect(await refusedWith(release({ machineId: UNKNOWN }))).toBe('not-found');

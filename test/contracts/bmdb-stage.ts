@@ -113,9 +113,9 @@ export interface BmdbStage {
   /** The machine at its present place; it must have hardware. */
   target(id: MachineId): Promise<RequestTarget>;
   /** Submits what Ann requests. @returns its key. */
-  file(what: RequestedThing, how?: Partial<NewRequest>): Promise<string>;
+  submit(what: RequestedThing, how?: Partial<NewRequest>): Promise<string>;
   /** Submits the request and applies it. @returns its state then; null: it stays open. */
-  settle(what: RequestedThing, how?: Partial<NewRequest>): Promise<RequestState | null>;
+  applyRequest(what: RequestedThing, how?: Partial<NewRequest>): Promise<RequestState | null>;
   /** The state of a request. */
   stateOf(key: string): Promise<RequestState>;
   /** Inserts a machine with hardware and the given fields. */
@@ -177,8 +177,8 @@ export function createStage(make: MakeHarness): BmdbStage {
     scan: () => on!.h.other.scan(SIGNAL),
     holds: async () => (await on!.h.other.scan(SIGNAL)).holds,
     target: async (id) => targetOf(await read(id)),
-    file: async (what, how) => (await on!.h.bmdb.requests.file(requestFor(what, how))).key,
-    settle: (what, how) => ask(on!.h.bmdb, on!.session, requestFor(what, how)),
+    submit: async (what, how) => (await on!.h.bmdb.requests.submit(requestFor(what, how))).key,
+    applyRequest: (what, how) => ask(on!.h.bmdb, on!.session, requestFor(what, how)),
     stateOf: async (key) => (await on!.h.other.requests.read([key], SIGNAL))[0]!,
     addWell: async (change = {}) => {
       const atMs = await now();

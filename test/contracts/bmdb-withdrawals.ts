@@ -19,10 +19,13 @@ export function withdrawalsContract(s: BmdbStage): void {
   const { addWell } = s;
   const order = async (id: MachineId, verb: 'restart-agent' | 'reinstall' = 'restart-agent') => {
     const request = requestFor({ verb, target: await s.target(id) }, { validForMs: MINUTE });
-    return (await s.h.bmdb.requests.file(request)).key;
+    return (await s.h.bmdb.requests.submit(request)).key;
   };
   const withdraw = async (id: MachineId) =>
-    s.settle({ verb: 'withdraw', target: await s.target(id) }, { by: 'bob', reason: 'it is well' });
+    s.applyRequest(
+      { verb: 'withdraw', target: await s.target(id) },
+      { by: 'bob', reason: 'it is well' },
+    );
   const { stateOf } = s;
   const begun = async (id: MachineId, verb: OrderVerb, key: string) => {
     const process = verb === 'reinstall' ? 'ShepherdReinstall' : 'ShepherdRecovery';
@@ -60,7 +63,7 @@ export function withdrawalsContract(s: BmdbStage): void {
       const key = await order(id);
       await s.h.pass(2 * MINUTE);
       expect(await withdraw(id)).toMatchObject(nothing);
-      expect(await s.session.settle(key)).toMatchObject({ state: 'refused' });
+      expect(await s.session.applyRequest(key)).toMatchObject({ state: 'refused' });
     });
 
     it('A7: wins over a claim that has requested nothing yet', async () => {
@@ -112,7 +115,7 @@ export function withdrawalsContract(s: BmdbStage): void {
       const key = await order(id);
       await (await begun(id, 'restart-agent', key)).cancel();
       await s.h.pass(2 * MINUTE);
-      expect(await s.session.settle(key)).toMatchObject({
+      expect(await s.session.applyRequest(key)).toMatchObject({
         state: 'refused',
         outcome: 'it was requested, and not seen to succeed: it expired before that',
       });

@@ -30,8 +30,8 @@ export async function ask(
   session: BmdbSession,
   request: NewRequest,
 ): Promise<RequestState | null> {
-  const { key } = await bmdb.requests.file(request);
-  return session.settle(key);
+  const { key } = await bmdb.requests.submit(request);
+  return session.applyRequest(key);
 }
 
 interface GivingBack {

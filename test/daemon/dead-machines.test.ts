@@ -94,7 +94,7 @@ async function orderReboot(world: PlayedWorld, machine: SimulatedMachine) {
     (each) => `${each.row.provided!.address}:22` === address,
   )!;
   const what = { verb: 'reboot', target: targetOf(row), force: false } as const;
-  const { key } = await world.bmdb.requests.file(requestFor(what));
+  const { key } = await world.bmdb.requests.submit(requestFor(what));
   return () => tables.requests.get(key)!;
 }
 

@@ -26,7 +26,7 @@ async function live() {
   });
   const calls: number[] = [];
   const counted =
-    <Args extends unknown[], Answer>(call: (...args: Args) => Answer) =>
+    <Args extends unknown[], Result>(call: (...args: Args) => Result) =>
     (...args: Args) => {
       calls.push(world.clock.monotonic());
       return call(...args);

@@ -1,5 +1,5 @@
 import { tellHardware } from '../../src/actors/statistics.ts';
-import { tellCensus } from '../../src/daemon/views/standing.ts';
+import { tellCensus } from '../../src/daemon/views/state-gauges.ts';
 import { expect, test } from 'vitest';
 import { createBoard } from '../../src/actors/fleet-state.ts';
 import { createPromMetrics } from '../../src/adapters/metrics/prom-metrics.ts';

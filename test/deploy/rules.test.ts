@@ -1,4 +1,4 @@
-import { tellCensus } from '../../src/daemon/views/standing.ts';
+import { tellCensus } from '../../src/daemon/views/state-gauges.ts';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { describe, expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { explain, isDiskFull } from '../../src/domain/errors.ts';
-import { MaybeFiled, NoConsole } from '../../src/commands/remote/failures.ts';
+import { MaybeSubmitted, NoConsole } from '../../src/commands/remote/failures.ts';
 
 const because = (message: string, cause?: unknown) => new Error(message, { cause });
 
@@ -16,7 +16,7 @@ test('leaves out a cause that an earlier message quotes', () => {
     'a cannot be written (EACCES: permission denied); mend it',
   );
   expect(explain(because('one', because('two', because('one'))))).toBe('one: two');
-  const lost = new MaybeFiled('k', new NoConsole('it hung up'));
+  const lost = new MaybeSubmitted('k', new NoConsole('it hung up'));
   expect(explain(lost).match(/it hung up/g)).toHaveLength(1);
 });
 

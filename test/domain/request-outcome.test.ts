@@ -5,7 +5,7 @@ import { wishOf, type GivenRequest as GivenWish } from '../../src/domain/operato
 import type { RequestRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { dueRequest } from '../../src/domain/requests.ts';
-import { settlementOf, type Scene } from '../../src/domain/request-outcome.ts';
+import { resultOfRequest, type Scene } from '../../src/domain/request-outcome.ts';
 import { NOW_MS, requestRow } from '../support/facts.ts';
 import { factsOf, rowOf } from '../support/fact-words.ts';
 import { testRows } from '../support/rows.ts';
@@ -18,17 +18,17 @@ const IMAGE = {
 } as const;
 
 /** The outcome of a request for a machine in words. */
-function settled(words: string, request: RequestRow, more: Partial<Scene> = {}) {
+function ended(words: string, request: RequestRow, more: Partial<Scene> = {}) {
   const { row, holds } = factsOf(words);
-  return settlementOf({
+  return resultOfRequest({
     ...{ request, row, wish: null, guard: null, pools: [], isInstalling: false },
     now: { holds, nowMs: NOW_MS, loss: DEFAULT_LOSS },
     ...more,
   });
 }
-const settle = (decision: GivenWish, words = '', more: Partial<RequestRow> & object = {}) => {
+const decide = (decision: GivenWish, words = '', more: Partial<RequestRow> & object = {}) => {
   const request = requestRow({ verb: decision.verb, ...more });
-  return settled(words, request, { wish: wishOf(decision) });
+  return ended(words, request, { wish: wishOf(decision) });
 };
 const install: GivenWish = { verb: 'install', image: IMAGE };
 const deprovision: GivenWish = { verb: 'deprovision', drain: null, returnToPool: false };
@@ -52,7 +52,7 @@ testRows<[string, GivenWish, string | RegExp, Partial<RequestRow>?]>([
   ['install done', install, 'it was handed over'],
   ['install pending', { verb: 'cancel-install' }, /^generation 2 was handed to its agent/],
 ])('refuses a decision: %s: %j: %s', (words, decision, outcome, request) => {
-  expect(settle(decision, words, request)).toEqual({
+  expect(decide(decision, words, request)).toEqual({
     ...{ state: 'refused', effect: null, event: null },
     outcome: expect.stringMatching(outcome),
   });
@@ -60,14 +60,14 @@ testRows<[string, GivenWish, string | RegExp, Partial<RequestRow>?]>([
 
 it('refuses to end an installation that another one replaced', () => {
   const given = { wish: wishOf({ verb: 'cancel-install' }), row: installing(3n, 1n) };
-  const told = settled('', requestRow({ verb: 'cancel-install' }), given);
+  const told = ended('', requestRow({ verb: 'cancel-install' }), given);
   expect(told?.outcome).toMatch(/^generation 3 replaced another/);
 });
 
 testRows(MACHINE_VERBS.filter((verb) => !isOrder(verb)))(
   'refuses %s when this program cannot read the request',
   (verb) => {
-    expect(settled('', requestRow({ verb }))).toMatchObject({
+    expect(ended('', requestRow({ verb }))).toMatchObject({
       ...{ state: 'refused', outcome: 'this program cannot read it; upgrade it' },
     });
   },
@@ -81,12 +81,12 @@ testRows([
     { drain: null, returnToPool: true },
   ],
 ] as const)('carries out a decision with these writes: %j', (decision, effect) => {
-  expect(settle(decision)?.effect).toEqual({ verb: decision.verb, ...effect });
+  expect(decide(decision)?.effect).toEqual({ verb: decision.verb, ...effect });
 });
 
 it('uses the next generation of an installation after the highest number', () => {
   const next = (requestGeneration?: bigint, reportGeneration: bigint | null = null) =>
-    settled('', requestRow({ verb: 'install' }), {
+    ended('', requestRow({ verb: 'install' }), {
       wish: wishOf(install),
       ...(requestGeneration && { row: installing(requestGeneration, reportGeneration) }),
     })?.effect;
@@ -97,7 +97,7 @@ it('uses the next generation of an installation after the highest number', () =>
 
 it('says that an agent has an installation already, which no quarantine stops', () => {
   const outcome = (decision: GivenWish) =>
-    settled('', requestRow({ verb: decision.verb }), {
+    ended('', requestRow({ verb: decision.verb }), {
       ...{ wish: wishOf(decision), isInstalling: true },
     })?.outcome ?? '';
   expect(outcome({ verb: 'quarantine', untilMs: null })).toMatch(/may be under way$/);
@@ -107,10 +107,10 @@ it('says that an agent has an installation already, which no quarantine stops', 
 
 it('leaves open an order that can be carried out, and verbs of newer programs', () => {
   const reboot = requestRow({ verb: 'reboot' });
-  expect(settled('', reboot)).toBeNull();
+  expect(ended('', reboot)).toBeNull();
   const row = rowOf('', { machineId: machineId('aaaaaaaa-0000-4000-8000-000000000002') });
-  expect(settled('', reboot, { row })?.state).toBe('refused');
-  expect(settled('', requestRow({ verb: 'repaint' as Verb }))).toBeNull();
+  expect(ended('', reboot, { row })?.state).toBe('refused');
+  expect(ended('', requestRow({ verb: 'repaint' as Verb }))).toBeNull();
 });
 
 testRows(['release', 'clear-backoff', 'reboot'] as const)(
@@ -119,10 +119,10 @@ testRows(['release', 'clear-backoff', 'reboot'] as const)(
     const request = requestRow({ verb });
     const { row } = factsOf('newer');
     const now = { holds: [], nowMs: NOW_MS, loss: DEFAULT_LOSS };
-    expect(settled('newer', request)).toBeNull();
+    expect(ended('newer', request)).toBeNull();
     expect(dueRequest([request], row, now)).toBeNull();
     const late = { ...now, nowMs: request.expiresAtMs + 1 };
-    expect(settled('newer', request, { now: late })?.state).toBe('refused');
+    expect(ended('newer', request, { now: late })?.state).toBe('refused');
     expect(dueRequest([request], row, late)).toBe(request);
   },
 );

@@ -219,7 +219,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
           return 1;
         },
       },
-      door: {
+      listener: {
         async open() {
           shown.boot(host.state().bootId!);
         },

@@ -39,9 +39,9 @@ async function rebootByHand(page: Page, { bmdb, consoleUrl }: Daemon, slot: stri
   const act = page.locator('dialog .act');
   expect(await act.isEnabled()).toBe(false);
   await page.fill('dialog textarea', 'its fans are loud');
-  const filed = page.locator('dialog [role=status]', { hasText: /The request is (open|done)/ });
+  const submitted = page.locator('dialog [role=status]', { hasText: /The request is (open|done)/ });
   await act.click();
-  while (await changesInsteadOf(filed)) {
+  while (await changesInsteadOf(submitted)) {
     await again.click();
     await foresee();
     await act.click();
@@ -90,7 +90,7 @@ test('the page says that recovery is frozen, by whom and why, and when it thaws'
       await page.goto(daemon.consoleUrl);
       await becomesTrue(() => daemon.guard().state !== 'blind', 'the guard looked');
       const ask = (verb: 'freeze' | 'thaw') =>
-        daemon.bmdb.requests.file({
+        daemon.bmdb.requests.submit({
           key: `${verb}-1`,
           by: 'ann',
           reason: 'works on the switches',

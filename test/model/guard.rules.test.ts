@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { Unreachable } from '../../src/domain/errors.ts';
-import type { GuardState } from '../../src/domain/recovery/standing.ts';
+import type { GuardState } from '../../src/domain/recovery/guard-status.ts';
 import { guard, type GuardFindings } from '../../src/machines/guard.ts';
 import {
   tableTests,

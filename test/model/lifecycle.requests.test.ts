@@ -7,7 +7,7 @@ import { createStand, type ChartRun } from '../support/chart-run.ts';
 import type { ChartEffect } from '../doubles/scripted-services.ts';
 import { testRows } from '../support/rows.ts';
 import { viewAt } from '../support/views.ts';
-import { askedIn, LIFECYCLE, RESTS, SETTLE_PAUSE_MS, TASKS } from './lifecycle.table.ts';
+import { askedIn, LIFECYCLE, RESTS, APPLY_PAUSE_MS, TASKS } from './lifecycle.table.ts';
 
 /** Operator requests are applied independently of the machine's state. */
 
@@ -45,10 +45,10 @@ const told = (run: ChartRun, change: Partial<MachineView>): Promise<ChartEffect[
 };
 const asked = (run: ChartRun, request: string | null) => told(run, { request });
 const answer = (run: ChartRun, key: string) =>
-  effectsOf(run, () => run.play(ends('settleRequest', key)));
+  effectsOf(run, () => run.play(ends('applyRequest', key)));
 const refuse = (run: ChartRun) =>
-  effectsOf(run, () => run.play(fails('settleRequest', new Error('stays open'))));
-const settles = (key: string): ChartEffect => ['calls', 'settleRequest', { slot: SLOT, key }];
+  effectsOf(run, () => run.play(fails('applyRequest', new Error('stays open'))));
+const settles = (key: string): ChartEffect => ['calls', 'applyRequest', { slot: SLOT, key }];
 
 testRows(PLACES)('in %s, applies a request once and moves nothing else', async (_, reach) => {
   const run = await reach();
@@ -71,10 +71,10 @@ describe('a request that cannot be applied', () => {
     const run = inHealth();
     await asked(run, 'ann-1');
     if (how === 'stays open') expect(await refuse(run)).toEqual([]);
-    else await run.play(fails('settleRequest', new Error('no database')));
+    else await run.play(fails('applyRequest', new Error('no database')));
     expect(askedOf(run)).toBe('pausing');
     expect(await asked(run, 'ann-1'), 'news do not shorten the wait').toEqual([]);
-    expect(await effectsOf(run, () => run.wait(SETTLE_PAUSE_MS - 1))).toEqual([]);
+    expect(await effectsOf(run, () => run.wait(APPLY_PAUSE_MS - 1))).toEqual([]);
     expect(await effectsOf(run, () => run.wait(1))).toEqual([settles('ann-1')]);
     expect(askedOf(run)).toBe('settling');
     await run.stop();
@@ -85,7 +85,7 @@ describe('a request that cannot be applied', () => {
     await asked(run, 'ann-1');
     await refuse(run);
     for (const substate of ['late', 'healthy']) {
-      await run.wait(SETTLE_PAUSE_MS / 2 - 1);
+      await run.wait(APPLY_PAUSE_MS / 2 - 1);
       expect(await told(run, { substate })).toEqual([]);
       expect(askedOf(run)).toBe('pausing');
     }
@@ -98,7 +98,7 @@ describe('a request that cannot be applied', () => {
     await asked(run, 'ann-1');
     await refuse(run);
     await asked(run, null);
-    expect(await effectsOf(run, () => run.wait(SETTLE_PAUSE_MS))).toEqual([]);
+    expect(await effectsOf(run, () => run.wait(APPLY_PAUSE_MS))).toEqual([]);
     expect(askedOf(run)).toBe('idle');
     await run.stop();
   });
@@ -112,7 +112,7 @@ describe('a request that cannot be applied', () => {
       expect(askedOf(run)).toBe(at);
       expect(await told(run, viewAt('Released', 'gone'))).toEqual([
         ['does', 'countLeap', { view: viewAt('Released', 'gone') }],
-        ...(at === 'settling' ? [['stops', 'settleRequest'] as const] : []),
+        ...(at === 'settling' ? [['stops', 'applyRequest'] as const] : []),
       ]);
       expect(run.snapshot().status).toBe('done');
       await run.stop();

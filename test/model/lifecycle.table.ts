@@ -89,7 +89,7 @@ export const FOLLOWS: Readonly<Record<MachineState, readonly MachineState[]>> = 
 export interface TaskOfOurs {
   readonly due: NonNullable<NextWork>;
   /** The invoked service; its input is slot and machine. */
-  readonly service: 'takeover' | 'recovery' | 'deprovision';
+  readonly service: 'agentStart' | 'recovery' | 'deprovision';
   /** The machine's state while the task runs, whatever the view says. */
   readonly state: MachineState;
   /** The states in which a permit begins the task. In other states no permit is awaited. */
@@ -101,7 +101,7 @@ export interface TaskOfOurs {
 export const TASKS: readonly TaskOfOurs[] = [
   {
     due: 'agentStart',
-    service: 'takeover',
+    service: 'agentStart',
     state: 'AgentStarting',
     from: ['Provisioned'],
     steps: ['claiming', 'connecting', 'verifying', 'uploading', 'executing', 'recording'],
@@ -132,7 +132,7 @@ export const TASKS: readonly TaskOfOurs[] = [
 /** Each failed task in a row makes the next wait for a permit longer, up to this many. */
 export const SETBACKS_MAX = 10;
 /** A request that could not be applied is retried after this time. */
-export const SETTLE_PAUSE_MS = 5_000;
+export const APPLY_PAUSE_MS = 5_000;
 
 /** The table's line for a view. @throws when the table has no such line. */
 export function restOf({ state, substate, next, machineId }: MachineView): Rest {
@@ -159,8 +159,8 @@ export const LIFECYCLE: ChartSubject = {
   input: { view: viewAt('Reserved', 'available') },
   services: {
     awaitTurn: 'promise',
-    settleRequest: 'promise',
-    takeover: 'chart',
+    applyRequest: 'promise',
+    agentStart: 'chart',
     recovery: 'chart',
     deprovision: 'chart',
   },

@@ -5,7 +5,7 @@ import { mayRest, nodesOf } from '../support/chart-map.ts';
 import { effectsOf, ends, fails } from '../support/happenings.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import { recovery } from '../../src/machines/recovery.ts';
-import { takeover } from '../../src/machines/takeover.ts';
+import { agentStart } from '../../src/machines/agent-start.ts';
 import { createStand, type ChartRun } from '../support/chart-run.ts';
 import { MACHINE, SLOT } from '../support/facts.ts';
 import type { ChartEffect } from '../doubles/scripted-services.ts';
@@ -98,7 +98,7 @@ const play = (run: ChartRun, table: TaskTable, { step, fails: failed, answer }: 
 beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => undefined));
 afterEach(() => void vi.restoreAllMocks());
 
-describe.each([takeover, recovery, deprovision])('$id', (chart) => {
+describe.each([agentStart, recovery, deprovision])('$id', (chart) => {
   const table: TaskTable = TASK_TABLES[chart.id as keyof typeof TASK_TABLES];
   const steps = Object.entries(table);
   const services = Object.fromEntries(steps.map(([, { calls }]) => [calls, 'promise' as const]));

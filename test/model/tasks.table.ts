@@ -29,7 +29,7 @@ export const CLOSING: TaskTable = {
 };
 
 /** Nothing runs on a host before its key is judged, and nothing is recorded that did not happen. */
-const TAKEOVER: TaskTable = {
+const AGENT_START: TaskTable = {
   claiming: step('claimStart', 'connecting', 'rereading'),
   connecting: step('connect', 'verifying', 'givingUp'),
   verifying: step('verifyHost', 'uploading', 'givingUp'),
@@ -106,4 +106,8 @@ const DEPROVISION: TaskTable = {
   ...CLOSING,
 };
 
-export const TASK_TABLES = { takeover: TAKEOVER, recovery: RECOVERY, deprovision: DEPROVISION };
+export const TASK_TABLES = {
+  agentStart: AGENT_START,
+  recovery: RECOVERY,
+  deprovision: DEPROVISION,
+};

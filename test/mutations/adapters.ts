@@ -114,7 +114,7 @@ src/actors/provisioning/services.ts test/actors/provisioning/record.test.ts
     'shepherd_provider_discrepancies', { provider, kind }, summary[{+kind === 'orphan' ? 'failed' : +}kind]);
   free-slots-are-told-as-used:
     'shepherd_provider_capacity', { provider, kind }, summary[{+kind === 'used' ? 'free' : +}kind]);
-src/daemon/views/standing.ts test/daemon/views/standing.test.ts
+src/daemon/views/state-gauges.ts test/daemon/views/state-gauges.test.ts
   what-was-scraped-before-is-shown: [-    for (const gauge of REPLACED) metrics.clear(gauge);\n-]
   what-another-daemon-provisions-is-shown:
     [-      for (const gauge of OF_PROVISIONER) metrics.clear(gauge, { provider });\n-]

@@ -46,7 +46,7 @@ src/domain/balancing/matches.ts test/domain/balancing/plan.test.ts
 src/actors/balancing/objects.ts test/actors/balancing/refusals.test.ts
   balancing-settles-though-changes-are-refused:
     \_\_if (plan.stage === 'settled' && plan.refused.length > [-0-]{+99+}) {
-  balancing-forgets-what-was-refused: [-  desk.refusals.set(key, refusedAgain(before, why, nowMs()));\n-]
+  balancing-forgets-what-was-refused: [-  service.refusals.set(key, refusedAgain(before, why, nowMs()));\n-]
 src/actors/balancing/objects.ts test/actors/balancing/looks.test.ts
   balancing-destroys-by-what-it-remembers:
     [-!seen.isFull && NEEDS_FULL_LOOK.has(plan.stage)-]{+NEEDS_FULL_LOOK.size === 0+}
@@ -63,12 +63,12 @@ src/actors/balancing/balancers.ts test/actors/balancing/daemons.test.ts test/act
   balancing-lets-crashed-actors-go-on: [-      stopping.abort();\n-]
   balancing-gives-back-what-the-next-session-took: deps.leases.releaseAll([-session-])
 src/actors/balancing/balancers.ts test/actors/balancing/looks.test.ts
-  balancing-recalls-after-a-pause: [-      desk.distrust();\n-]
+  balancing-recalls-after-a-pause: [-      service.distrust();\n-]
 src/actors/balancing/services.ts test/actors/balancing/vectors.test.ts
   balancing-begins-before-the-fleet-is-known:
     \_\_[-while-]{+if+} (!isKnown()) await sleep(clock, KNOWN_MS, ends);\n
 src/actors/balancing/services.ts test/actors/balancing
-  balancing-heirs-read-no-rows: desk.rows.[-set(row.machineId, row)-]{+size+};
+  balancing-heirs-read-no-rows: service.rows.[-set(row.machineId, row)-]{+size+};
 src/actors/balancing/services.ts test/actors/balancing/daemons.test.ts
-  balancing-takes-over-under-another-mark: [-  await requireSameMark(deps, desk, lease);\n-]
+  balancing-takes-over-under-another-mark: [-  await requireSameMark(deps, service, lease);\n-]
 `;

@@ -16,7 +16,7 @@ src/machines/lifecycle.ts test/model/lifecycle.table.test.ts
 src/machines/lifecycle.ts test/model/lifecycle.requests.test.ts test/model/lifecycle.table.test.ts
   trap-request-that-failed-is-unheard: [-        onError: { target: 'pausing' },\n-]
   trap-pause-begins-anew-with-each-news:
-    {+on: { 'machine.observed': { target: 'pausing', reenter: true } },\n      +}after: { settlePause: { target: 'idle' } },
+    {+on: { 'machine.observed': { target: 'pausing', reenter: true } },\n      +}after: { applyPause: { target: 'idle' } },
   trap-settled-is-asked-after-the-pause: onDone: { target: '[-idle-]{+pausing+}',
 src/machines/recovery.ts test/model/tasks.table.test.ts
   trap-unknown-rung-of-a-silent-machine-reinstalls:

@@ -59,7 +59,7 @@ test/doubles/mem-bmdb/silence.ts test/adapters/bmdb/mem/mem-bmdb.test.ts
 src/domain/recovery/permits.ts test/domain/recovery/permits.test.ts test/actors/turns/permit-queue.test.ts
   takes-are-not-counted-against-the-budget: tallyOf(scope).recovering[- + takenIn(scope)-];
   power-that-was-left-off-is-not-under-way: [-  if (powerOffAskedAtMs !== null) return true;\n-]
-src/domain/recovery/standing.ts test/domain/recovery/standing.test.ts
+src/domain/recovery/guard-status.ts test/domain/recovery/guard-status.test.ts
   an-order-goes-past-a-freeze: const isHeeded = [-state === 'frozen' || state === 'blind' || -]!isOrder;
 src/domain/provisioning/reconcile.ts test/domain/provisioning/reconcile.test.ts
   no-allocate-that-ended-bars: if (hold.untilMs === null || [-hold.untilMs > nowMs-]{+nowMs > 0+}) barring.set

@@ -15,7 +15,7 @@ emulators/equinix/api/views.ts test/emulators/equinix/published.test.ts
 emulators/equinix/api/expansion.ts test/emulators/equinix/published.test.ts
   emulator-excluded-stays-open: return isOpen ? {+{ href } : +}show(open(), \`\${name}.\`)[- : { href }-];
 emulators/equinix/api/call.ts test/emulators/equinix/published.test.ts
-  emulator-what-is-not-there-is-gone: new Refusal([-404-]{+410+}, errorBody('Not found'))
+  emulator-what-is-not-there-is-gone: new ApiRefusal([-404-]{+410+}, errorBody('Not found'))
 src/adapters/provider/equinix/creation.ts test/adapters/provider/equinix/client/vectors-creation.test.ts -t vector 1:
   client-sends-the-project-in-the-body:
     \_\_\_\_\_\_...target,\n{+      ...{ project_id: config.projectId },\n+}      operating_system

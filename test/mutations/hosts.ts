@@ -6,17 +6,17 @@ emulators/hosts/host.ts test/emulators/hosts/host.test.ts
   a-reboot-keeps-the-boot-id: bootId {+??+}= nextBootId();
   a-boot-has-the-id-of-the-last-one: [-if (next !== bootId) -]return next;
   the-agent-outlives-the-power: [-if (mayRun) await programs.end();-]
-  what-is-off-is-reachable: [-await door.close();\n    -]if (isUnknown)
+  what-is-off-is-reachable: [-await listener.close();\n    -]if (isUnknown)
   an-installation-keeps-the-disk: [-await disk.wipe();-]
   a-new-system-has-no-first-boot: await update([-{ ...change, initialized: false }-]{+change+});
   the-script-runs-at-each-boot: [-if (!system.initialized) -]{
   power-comes-by-asking: if (isOn || isClosed[- || isPowerless-]) return;
   power-that-is-back-boots-what-was-off: else [-if (isWanted) -]await powerOn();
   a-reboot-does-not-cure-a-hanging-host: [-if (isHanging) freeze(false);-]
-  a-reboot-ends-refusing: [-if (refusing !== 'connection') -]await door.open();
+  a-reboot-ends-refusing: [-if (refusing !== 'connection') -]await listener.open();
   the-agent-of-an-earlier-process-returns-at-each-boot: [-if (isFirst) -]await programs.resume?.();
   the-end-of-the-simulator-ends-programs:
-    await [-service?.close-]{+programs.end+}();\n        await door.close();
+    await [-service?.close-]{+programs.end+}();\n        await listener.close();
 emulators/hosts/disk.ts test/emulators/hosts/first-boot.test.ts test/emulators/hosts/host.test.ts
   run-outlives-a-reboot: [-await rm(join(root, VOLATILE), { recursive: true, force: true });-]
   files-of-the-first-boot-are-for-all: [-await chmod(file, mode | 0o600);-]

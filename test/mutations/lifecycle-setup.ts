@@ -19,15 +19,15 @@ src/machines/lifecycle.ts test/model/lifecycle.table.test.ts
     \_\_\_\_\_\_lastFailure: failureOf(error),\n      setbacks: [-Math.min(-]context.setbacks[- + 1, SETBACKS_MAX),-]{+,+}
   life-crash-is-forgotten: \_\_\_\_\_\_lastFailure: [-failureOf(error)-]{+null+},\n
 src/machines/lifecycle.ts test/model/lifecycle.requests.test.ts
-  life-request-is-settled-again: view.request !== null[- && view.request !== settledKey-]
-  life-pause-is-ten-times-as-long: const SETTLE_PAUSE_MS = [-5_000-]{+50_000+};
-  life-pause-is-too-short: const SETTLE_PAUSE_MS = [-5_000-]{+500+};
+  life-request-is-applied-again: view.request !== null[- && view.request !== appliedKey-]
+  life-pause-is-ten-times-as-long: const APPLY_PAUSE_MS = [-5_000-]{+50_000+};
+  life-pause-is-too-short: const APPLY_PAUSE_MS = [-5_000-]{+500+};
   life-request-is-not-seen: [-always: { guard: 'asked', target: 'settling' },-]
-  life-settled-key-is-forgotten:
-    onDone: { target: 'idle'[-, actions: { type: 'rememberSettled', params: settled }-] },
+  life-applied-key-is-forgotten:
+    onDone: { target: 'idle'[-, actions: { type: 'rememberApplied', params: applied }-] },
   life-failed-request-is-dropped:
-    onError: { target: '[-pausing'-]{+idle', actions: { type: 'rememberSettled', params: { key: 'ann-1' } }+} },
-  life-pause-has-no-end: [-after: { settlePause: { target: 'idle' } },-]
+    onError: { target: '[-pausing'-]{+idle', actions: { type: 'rememberApplied', params: { key: 'ann-1' } }+} },
+  life-pause-has-no-end: [-after: { applyPause: { target: 'idle' } },-]
   life-request-without-its-key: key: context.[-view.request!-]{+slot+},
 src/machines/task.ts test/model/lifecycle.table.test.ts
   life-step-within-is-unknown: typeof value === 'string' ? value : [-(Object.keys(value)[0] ?? '')-]{+''+}

@@ -21,7 +21,7 @@ src/machines/lifecycle.ts test/model/lifecycle.table.test.ts
   life-running-is-followed-as-reserved: on: follow('[-Running-]{+Reserved+}'),
   life-waiting-takes-no-recovery: waiting: waitFor('agentStart'[-, 'recovery'-]),
   life-waiting-starts-no-agent: resting: begin([-'agentStart', -]'recovery'),
-  life-order-begins-a-takeover:
+  life-order-begins-an-agent-start:
     waiting: waitFor('{+recovery', '+}agentStart'[-, '-]{+).invoke.onDone.length ? waitFor('agentStart', 'agentStart') : begin('+}recovery'),
   life-silent-awaits-nothing: states: { resting[-: begin('recovery')-], waiting: waitFor('recovery') },
   life-silent-awaits-a-deprovision:
@@ -31,7 +31,7 @@ src/machines/lifecycle.ts test/model/lifecycle.table.test.ts
   life-giving-back-awaits-nothing: resting[-: begin('deprovision')-],
   life-handed-over-awaits-a-turn: on: follow('HandedOver'),{+ ...waitFor('recovery'),+}
   life-quarantined-awaits-a-turn: on: follow('Quarantined'),{+ ...waitFor('recovery'),+}
-  life-recovery-begins-a-takeover: recovery: '#[-Recovering-]{+AgentStarting+}.working'
+  life-recovery-begins-an-agent-start: recovery: '#[-Recovering-]{+AgentStarting+}.working'
   life-deprovision-begins-a-recovery: deprovision: '#[-Deprovisioning-]{+Recovering+}.working'
   life-failed-wait-is-no-setback:
     target: TASKS[work],\n    })),\n    onError: [-afterCrash-]{+'#resyncing' as const+},
@@ -42,8 +42,8 @@ src/machines/lifecycle.ts test/model/lifecycle.table.test.ts
   life-task-is-begun-anew-by-news:
     on: { 'machine.observed': { {+target: '#AgentStarting.working' as const, reenter: true, +}actions: remember } },
   life-task-hears-no-news: on: { 'machine.observed': {[- actions: remember -]} },
-  life-takeover-recovers: working: working('[-takeover-]{+recovery+}')
-  life-recovery-takes-over: working: working('[-recovery-]{+takeover+}')
+  life-agent-start-recovers: working: working('[-agentStart-]{+recovery+}')
+  life-recovery-starts-an-agent: working: working('[-recovery-]{+agentStart+}')
   life-deprovision-recovers: working: working('[-deprovision-]{+recovery+}')
   life-result-of-a-task-is-forgotten:
     onDone: { target: '#resyncing'[-, actions: { type: 'rememberResult' as const, params: result }-]{+ as const+} },

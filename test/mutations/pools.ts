@@ -29,7 +29,7 @@ src/commands/lb/forget.ts test/commands/lb/pools.test.ts
   a-pool-is-forgotten-without-consent:
     const told = [-yes ? -]await forgetAll(options, places, means)[- : places.map(wouldForget)-];
 src/actors/balancing/services.ts test/actors/balancing/daemons.test.ts
-  a-pool-is-tended-while-it-is-forgotten: [-  await leases.take(poolJob(desk.name), ends);\n-]
+  a-pool-is-tended-while-it-is-forgotten: [-  await leases.take(poolJob(service.name), ends);\n-]
 src/daemon/views/pool-summaries.ts test/daemon/views/strange-pools.test.ts
   a-strange-pool-is-told-of-again-and-again: [-      told.add(key);\n-]
 `;

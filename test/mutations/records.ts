@@ -3,7 +3,7 @@ import { mutationsOf } from './mutation.ts';
 /** Records of drivers: who may write over what, and what a driver hears. */
 export const mutations = mutationsOf`
 src/daemon/parts.ts test/daemon/records.test.ts
-  records-of-the-wrong-provider: createRecords({+\`not-\${name}\` as typeof +}name, { bmdb, book })
+  records-of-the-wrong-provider: createRecords({+\`not-\${name}\` as typeof +}name, { bmdb, repository })
 src/commands/provider-subject.ts test/commands/provider-subject.test.ts
   records-forgotten-between-instances:
     \_\_\_\_\_\_{+Object.assign(all, { records: createMemoryRecords(means.random) });\n      +}const { driven, provider } =

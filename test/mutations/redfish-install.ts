@@ -20,7 +20,7 @@ src/adapters/provider/redfish/install/endings.ts test/adapters/provider/redfish/
   install-seed-is-kept: [-{ ...install, sealed: null }-]{+install+}
 src/adapters/provider/redfish/install/claims.ts test/adapters/provider/redfish/install
   install-stray-marks: [-if (marked.length === 0) -]return;
-src/adapters/provider/redfish/install/seed-desk.ts test/adapters/provider/redfish/install
+src/adapters/provider/redfish/install/seed-service.ts test/adapters/provider/redfish/install
   install-mac-answered-twice: isOpen(claim) [-&& !install.isAnswered -]&&
   install-a-reading-for-each-stranger: next [-??-]= last = read();
   install-what-is-new-is-not-looked-for: [-      await next;\n-]

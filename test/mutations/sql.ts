@@ -68,22 +68,22 @@ src/adapters/bmdb/pg/recovery/permits.ts test/adapters/bmdb/pg/contract-guard.te
     [-      AND NOT EXISTS (SELECT 1 FROM recovery_permits e WHERE e.machine_id = a.machine_id)\n-]
   budget-of-locations-is-none: locations: [-location === null ? [] : [location-]{+[+}],
 src/adapters/bmdb/pg/people/apply.ts test/adapters/bmdb/pg/contract-requests.test.ts -t an order
-  an-order-expires-for-want-of-a-permit: [-settlement.outcome === EXPIRED-]{+false+} &&
+  an-order-expires-for-want-of-a-permit: [-ended.outcome === EXPIRED-]{+false+} &&
 src/adapters/bmdb/pg/guard/guard-rows.ts test/adapters/bmdb/pg/claims.test.ts -t racing sessions
   guard-lock-locks-nothing: WHERE scope = '\${FLEET}'[- FOR UPDATE-]\`
-src/adapters/bmdb/pg/guard/guard-book.ts test/adapters/bmdb/pg/guard.test.ts
+src/adapters/bmdb/pg/guard/guard-repository.ts test/adapters/bmdb/pg/guard.test.ts
   looks-wait-for-each-other: FROM guard_pulse FOR UPDATE[- SKIP LOCKED-]
-src/adapters/bmdb/pg/guard/guard-book.ts test/adapters/bmdb/pg/race-guards.test.ts -t freezes nothing if an operator
+src/adapters/bmdb/pg/guard/guard-repository.ts test/adapters/bmdb/pg/race-guards.test.ts -t freezes nothing if an operator
   look-judges-what-somebody-decided: if (!isDue[- || !isSameGuard(before, rows)-]) {
   same-guard-ignores-thaws:
     rows.map(({ scope, frozen[-, thawedAtMs -]{+ +}}) => ({ scope, frozen[-, thawedAtMs -]{+ +}}))
-src/adapters/bmdb/pg/guard/guard-book.ts test/adapters/bmdb/pg/contract-guard.test.ts -t the guard
+src/adapters/bmdb/pg/guard/guard-repository.ts test/adapters/bmdb/pg/contract-guard.test.ts -t the guard
   grace-is-for-orders-too: gate.frozen(provider) ?? [-(order === null ? gate.grace : null)-]{+gate.grace+}
-src/adapters/bmdb/pg/guard/guard-book.ts test/adapters/bmdb/pg/contract-guard.test.ts -t frozen until an end
+src/adapters/bmdb/pg/guard/guard-repository.ts test/adapters/bmdb/pg/contract-guard.test.ts -t frozen until an end
   the-end-of-a-freeze-waits-for-its-turn: [-  !pulse.freezeOver &&\n-]
 src/adapters/bmdb/schema/migrations/20251101000800_freeze-end.sql test/adapters/bmdb/pg/guard.test.ts -t that an older daemon thawed
   an-end-outlives-its-freeze: NEW.frozen_until := [-NULL-]{+OLD.frozen_until+};
-src/adapters/bmdb/pg/guard/guard-book.ts test/adapters/bmdb/pg/contract-guard.test.ts -t permits
+src/adapters/bmdb/pg/guard/guard-repository.ts test/adapters/bmdb/pg/contract-guard.test.ts -t permits
   freeze-of-one-provider-is-of-all: frozen[-.find(({ scope }) => scope === provider)-]{+[0]+}
 src/adapters/bmdb/pg/people/apply-effects.ts test/adapters/bmdb/pg/race-guards.test.ts -t does not lift a contradiction
   a-conflict-is-lifted: \${machine}[- AND kind <> 'conflict'-]\`
@@ -112,7 +112,7 @@ src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/contract-reco
 src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts -t whose intent ends while
   attempt-on-a-slot-with-a-machine: WHEN [-\${OCCUPIED}-]{+false+} THEN
   attempt-on-a-shelved-slot: [-ELSE \${BARRED} -]END
-src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts -t takeover of its job
+src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts -t takes over its job
   job-of-an-intent-is-not-locked: [- FOR SHARE OF l-]
   intent-without-its-job: [-w.leased AND -]NOT w.occupied
 src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/lost-answers.test.ts -t of an intent of a job

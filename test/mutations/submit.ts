@@ -3,7 +3,7 @@ import { mutationsOf } from './mutation.ts';
 /** What people may ask for, by the API: each once, whole, allowed, and told to whom it is known. */
 export const mutations = mutationsOf`
 src/console/api/submit/submit.ts test/console/api/submit
-  two-at-once-are-both-filed: if (filing.[-has(key)-]{+size < 0+}) {
+  two-at-once-are-both-filed: if (submitting.[-has(key)-]{+size < 0+}) {
   a-batch-of-other-content-is-the-same:
     if ([-before.digest === digest && -]before.head.by === person.name) return before;
   a-batch-of-somebody-else-is-the-same: before.digest === digest[- && before.head.by === person.name-]

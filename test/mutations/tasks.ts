@@ -1,6 +1,6 @@
 import { mutationsOf } from './mutation.ts';
 
-/** Takeover and deprovision, step by step, and how every task ends. */
+/** Agent start and deprovision, step by step, and how every task ends. */
 export const mutations = mutationsOf`
 src/machines/task.ts test/model/tasks.table.test.ts
   task-claim-refused-is-given-up: export const elseRefused = {\n  target: '#[-rereading-]{+givingUp+}',
@@ -12,8 +12,8 @@ src/machines/task.ts test/model/tasks.table.test.ts
   task-success-is-not-told:
     \_\_target: '#rereading',[-\n  actions: { type: 'keepOutcome', params: { outcome: 'done' } },-]\n
   task-given-up-is-told-as-refused: [-    entry: { type: 'keepOutcome', params: { outcome: 'failed' } },\n-]
-  task-told-is-forgotten: told: { [-...context.told, -]...told },
-  task-told-is-not-given: \_\_...jobOf({ context }),\n[-  ...context.told,\n-]
+  task-result-is-forgotten: results: { [-...context.results, -]...results },
+  task-result-is-not-given: \_\_...jobOf({ context }),\n[-  ...context.results,\n-]
   task-given-up-without-its-cause: \_\_\_\_\_\_\_\_failure: [-context.failure-]{+null+},\n      }
   task-given-up-is-not-reread: \_\_\_\_\_\_onDone: { target: '#[-rereading-]{+ended+}' },\n
   task-failed-giving-up-is-not-reread: \_\_\_\_\_\_onError: { target: '#[-rereading-]{+ended+}' },\n
@@ -27,16 +27,16 @@ src/machines/task.ts test/model/tasks.table.test.ts
   task-output-without-view: \_\_view: [-context.view-]{+null+},\n});
   task-output-without-failure: \_\_failure: [-context.failure-]{+null+},\n  view
   task-job-of-no-slot: => ({\n  slot: [-context.slot-]{+'' as Slot+},\n  machineId: context.machineId,\n});
-src/machines/takeover.ts test/model/tasks.table.test.ts
-  task-takeover-runs-unclaimed: initial: '[-claiming-]{+connecting+}'
-  task-takeover-verifies-nothing: onTo('[-verifying-]{+uploading+}'),
-  task-takeover-runs-on-another-host: onTo('uploading'){+, onTo('uploading')+},
-  task-takeover-uploads-nothing: onTo('[-uploading-]{+executing+}'),
-  task-takeover-uploads-for-running: executing: step(\n      '[-execute-]{+upload+}',
-  task-takeover-lost-claim-goes-on: onTo('connecting'),\n      [-elseRefused-]{+onTo('connecting')+},
-  task-takeover-claim-is-given-up: onTo('connecting'),\n[-      elseRefused,\n-]
-  task-takeover-unrecorded-is-done: thenDone,{+\n      thenDone,+}\n    ),
-  task-takeover-unrecorded-is-kept: thenDone,{+\n      elseRefused,+}\n    ),
+src/machines/agent-start.ts test/model/tasks.table.test.ts
+  task-agent-start-runs-unclaimed: initial: '[-claiming-]{+connecting+}'
+  task-agent-start-verifies-nothing: onTo('[-verifying-]{+uploading+}'),
+  task-agent-start-runs-on-another-host: onTo('uploading'){+, onTo('uploading')+},
+  task-agent-start-uploads-nothing: onTo('[-uploading-]{+executing+}'),
+  task-agent-start-uploads-for-running: executing: step(\n      '[-execute-]{+upload+}',
+  task-agent-start-lost-claim-goes-on: onTo('connecting'),\n      [-elseRefused-]{+onTo('connecting')+},
+  task-agent-start-claim-is-given-up: onTo('connecting'),\n[-      elseRefused,\n-]
+  task-agent-start-unrecorded-is-done: thenDone,{+\n      thenDone,+}\n    ),
+  task-agent-start-unrecorded-is-kept: thenDone,{+\n      elseRefused,+}\n    ),
 src/machines/deprovision.ts test/model/tasks.table.test.ts
   task-deprovision-leaves-the-agent: onTo('[-endingAgent-]{+asking+}'),
   task-deprovision-asks-though-the-agent-lives: onTo('asking'){+, onTo('asking')+},

@@ -3,7 +3,7 @@ import { mutationsOf } from './mutation.ts';
 /** What tells whether a load balancer kept its promise: machines that serve, and their clients. */
 export const mutations = mutationsOf`
 emulators/hosts/host.ts test/emulators/hosts/serving.test.ts
-  the-service-outlives-the-power: await [-service?.close();\n    await -]door
+  the-service-outlives-the-power: await [-service?.close();\n    await -]listener
   the-service-has-no-part-in-a-boot: [-await service?.open();-]
   what-hangs-serves: [-service?.freeze?.(on);-]
 emulators/hosts/serving/service.ts test/emulators/hosts/serving.test.ts

@@ -20,7 +20,7 @@ src/actors/webhooks/deliverer.ts test/actors/webhooks/deliverer.test.ts test/act
   webhook-throw-is-no-attempt: return [-{ status: null, cause: explain(error) }-]{+null+};
   webhook-mistake-is-nobodys: [-error instanceof FleetError ? 'debug' : 'error-]{+'debug+}'
   webhook-ends-meanwhile-are-lost:
-    \_\_\_\_[-settled = [];\n    -]try {\n      await desk.record(lease, name, results);{+\n      settled = [];+}\n
+    \_\_\_\_[-settled = [];\n    -]try {\n      await service.record(lease, name, results);{+\n      settled = [];+}\n
   webhook-not-written-is-forgotten: [-settled = [...these, ...settled];-]
   webhook-end-writes-nothing: [-      if (settled.length > 0) await record();\n-]
   webhook-gone-event-is-dead: [-verdict.verdict === 'dead' ? null : 0-]{+null+}
@@ -50,7 +50,7 @@ src/adapters/webhooks/http-sender.ts test/adapters/webhooks/http-sender.test.ts
 src/adapters/driver-kit/exchange.ts test/adapters/webhooks/http-sender.test.ts
   reply-head-is-not-enough: [-if (head) resolve(head);\n      else -]reject
   reply-body-of-any-size: if (sizeBytes [-> replyBytesMax-]{+< 0+}) return
-src/adapters/bmdb/pg/events/webhook-desk.ts test/adapters/bmdb/pg/contract-events.test.ts -t deliveries to webhooks
+src/adapters/bmdb/pg/events/webhook-service.ts test/adapters/bmdb/pg/contract-events.test.ts -t deliveries to webhooks
   webhook-written-without-lease: [-WHERE EXISTS (SELECT 1 FROM lease) -]ORDER BY
   webhook-told-goes-back: [-greatest(w.told_to, \${of.toldTo})-]{+\${of.toldTo}+}
   webhook-disabled-is-told-twice: [- AND found.disabled_at IS NULL-]

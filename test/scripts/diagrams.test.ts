@@ -14,7 +14,7 @@ import { lifecycle } from '../../src/machines/lifecycle.ts';
 import { provisioner } from '../../src/machines/provisioner.ts';
 import { session } from '../../src/machines/session.ts';
 import { recovery } from '../../src/machines/recovery.ts';
-import { takeover } from '../../src/machines/takeover.ts';
+import { agentStart } from '../../src/machines/agent-start.ts';
 import { testRows } from '../support/rows.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -63,7 +63,7 @@ describe('V17: the layouts of charts', () => {
   });
 
   test.each<[string, AnyStateMachine]>([
-    ['takeover', takeover],
+    ['takeover', agentStart],
     ['recovery', recovery],
     ['deprovision', deprovision],
     ['balancer', balancer],

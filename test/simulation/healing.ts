@@ -115,7 +115,7 @@ async function decideAll({ world, recorder }: Simulation, round: number): Promis
   for (const [at, what] of things.entries()) {
     const key = `morning ${round} ${at}`;
     await requests
-      .file({ key, by: 'ann', reason: 'the morning after', what })
+      .submit({ key, by: 'ann', reason: 'the morning after', what })
       .catch((error: unknown) => recorder.note(`refused ${what.verb}: ${explain(error)}`));
   }
 }

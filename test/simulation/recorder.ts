@@ -125,7 +125,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld) {
     const session = connection.result as ShellSession;
     const { host: address } = connection;
     const on =
-      <Given extends unknown[], Answer>(method: (...given: Given) => Answer) =>
+      <Given extends unknown[], Result>(method: (...given: Given) => Result) =>
       (...given: Given) => {
         host = address;
         const answer = method(...given);

@@ -59,7 +59,7 @@ export function newKey({ world }: Simulation): string {
 export function ask(simulation: Simulation, thing: RequestedThing): string {
   const { world, recorder } = simulation;
   world.bmdb.requests
-    .file({ key: newKey(simulation), by: 'ann', reason: 'simulation', what: thing })
+    .submit({ key: newKey(simulation), by: 'ann', reason: 'simulation', what: thing })
     .catch((error: unknown) => recorder.note(`refused ${thing.verb}: ${explain(error)}`));
   return 'target' in thing
     ? `${thing.verb} of ${thing.target.machineId} on ${thing.target.slotId}`

@@ -1,11 +1,11 @@
 import { fromPromise } from 'xstate';
-import { agentStartServices, type TakeOverDeps } from '../../src/actors/tasks/agent-start.ts';
+import { agentStartServices, type AgentStartDeps } from '../../src/actors/tasks/agent-start.ts';
 import type { TaskDeps } from '../../src/actors/tasks/task.ts';
 import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
 import { AGENT_START_BACKOFF } from '../../src/domain/backoff.ts';
 import type { HostKeyPolicy } from '../../src/domain/policy.ts';
 import type { MachineView } from '../../src/domain/view.ts';
-import { takeover } from '../../src/machines/takeover.ts';
+import { agentStart } from '../../src/machines/agent-start.ts';
 import type { Job } from '../../src/machines/task.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
 import type { TaskStand } from './task-stand.ts';
@@ -23,7 +23,7 @@ export const agentAnswer = (stdin: Buffer) => {
 export const startServices = (
   stand: TaskStand,
   policy?: HostKeyPolicy,
-  change: Partial<TaskDeps & Pick<TakeOverDeps, 'agent'>> = {},
+  change: Partial<TaskDeps & Pick<AgentStartDeps, 'agent'>> = {},
 ) =>
   agentStartServices({
     ...stand.deps(policy),
@@ -42,5 +42,5 @@ export const startServices = (
 /** Runs one whole agent start. */
 export function startAgent(stand: TaskStand, services = startServices(stand)) {
   const reread = fromPromise<MachineView | null, Job>(async () => null);
-  return stand.runTask('agentStart', takeover.provide({ actors: { ...services, reread } }));
+  return stand.runTask('agentStart', agentStart.provide({ actors: { ...services, reread } }));
 }

@@ -78,7 +78,7 @@ export function createBalancingStand(options: BalancingStandOptions) {
   const callbacks = new Set<() => void>();
   let isKnown = true;
   let asked = 0;
-  const book: DesiredMemberRepository = {
+  const repository: DesiredMemberRepository = {
     of: () => wishes,
     onChange: (_, callback) => {
       callbacks.add(callback);
@@ -136,7 +136,7 @@ export function createBalancingStand(options: BalancingStandOptions) {
         pools: () => [...bmdb.tables.pools.values()],
       },
       isKnown: () => isKnown,
-      wishes: book,
+      wishes: repository,
       keeper,
       leases: createLeases({ keeper, holderOf: () => null, clock, random, log, retryMs: 3_000 }),
       nowMs: clock.now,
@@ -231,13 +231,13 @@ export function createBalancingStand(options: BalancingStandOptions) {
     ask: async (verb: PoolVerb) => {
       const key = `ask-${++asked}`;
       const what = { verb, pool: pools[0]!.pool, balancer: null } as const;
-      await bmdb.requests.file({ key, by: 'ann', reason: 'test', what });
+      await bmdb.requests.submit({ key, by: 'ann', reason: 'test', what });
       const session = await bmdb.openSession({
         component: 'operator',
         runtimeInfo: 'test',
         intervalMs: 3_600_000,
       });
-      await session.settle(key);
+      await session.applyRequest(key);
       await session.close();
     },
     know: (is: boolean) => (isKnown = is),

@@ -31,9 +31,15 @@ export interface ProvisionWorld extends Pick<ProvisionDeps, GivenDeps> {
 export function provisionParts({ random, limits, holdRows, ...world }: ProvisionWorld) {
   const { bmdb, keeper, providers, clock, log } = world;
   const nowMs = clock.now;
-  const holds = createHoldKeeper({ book: bmdb.providerHolds, rows: holdRows, nowMs, clock, log });
+  const holds = createHoldKeeper({
+    repository: bmdb.providerHolds,
+    rows: holdRows,
+    nowMs,
+    clock,
+    log,
+  });
   const health = createListingHealth({
-    book: bmdb.listings,
+    repository: bmdb.listings,
     keeper,
     nowMs,
     log,

@@ -137,7 +137,7 @@ export function createTaskStand(): TaskStand {
   const fake = createFakeShell({ hosts: new Map([['192.0.2.1:22', host]]), clock });
   const shell = watched(fake, done, () => stand.connecting);
   const holds = createHoldKeeper({
-    book: bmdb.providerHolds,
+    repository: bmdb.providerHolds,
     nowMs: clock.now,
     clock,
     log,

@@ -5,7 +5,7 @@ import { AskSchema } from '../../src/console/api/submit/body.ts';
 import type { Question } from '../../src/commands/remote/client.ts';
 import { VERB_NAMES, type Verb } from '../../src/domain/verbs.ts';
 import { commandLine, commandOf, tokenCommand, type Ask } from '../../web/acts/command.ts';
-import { runThrough, scriptedDoor } from '../commands/run-through.ts';
+import { runThrough, scriptedTransport } from '../commands/run-through.ts';
 import { testRows } from '../support/rows.ts';
 
 /** The words that a shell makes of each command line. */
@@ -22,11 +22,11 @@ const FILED = {
 };
 
 /** What the program files when it gets these words. The console here has every name. */
-async function filedBy(words: readonly string[]): Promise<unknown> {
-  const filed: unknown[] = [];
+async function submittedBy(words: readonly string[]): Promise<unknown> {
+  const submitted: unknown[] = [];
   const answerTo = ({ method, path, query, body }: Question): object => {
     if (method === 'POST') {
-      if (query?.['dryRun'] === undefined) filed.push(body);
+      if (query?.['dryRun'] === undefined) submitted.push(body);
       return FILED;
     }
     if (path === '/api/v1/resolve') {
@@ -38,15 +38,15 @@ async function filedBy(words: readonly string[]): Promise<unknown> {
       return { atMs: 1, pools: [{ pool: 'web', balancer: 'lb1', members: [] }] };
     return { shelf: { total: 2, slots: [{ slot: 'metal/-odd' }, { slot: 'metal/b c' }] } };
   };
-  const door = scriptedDoor(async (question) => ({
+  const transport = scriptedTransport(async (question) => ({
     ...{ status: 200, headers: {} },
     text: JSON.stringify(answerTo(question)),
   }));
   let nowMs = 0;
   const sleep = async (ms: number) => void (nowMs += ms);
-  const ran = await runThrough({ door, monotonic: () => nowMs, sleep }, words);
-  expect(filed, ran.stderr).toHaveLength(1);
-  return filed[0];
+  const ran = await runThrough({ transport, monotonic: () => nowMs, sleep }, words);
+  expect(submitted, ran.stderr).toHaveLength(1);
+  return submitted[0];
 }
 
 const ONE = ['metal/a'];
@@ -110,7 +110,7 @@ const lines = wordsOf(rows.map((ask) => commandLine(commandOf(ask)!)));
 testRows(rows.map((ask, at) => [JSON.stringify(ask), ask, lines[at]!] as const))(
   'files the same request with the command as with the dialog: %s',
   async (_, ask, words) => {
-    expect(AskSchema.parse(await filedBy(words))).toEqual(AskSchema.parse(ask));
+    expect(AskSchema.parse(await submittedBy(words))).toEqual(AskSchema.parse(ask));
   },
 );
 
@@ -121,8 +121,8 @@ test('makes the same token with the command as with the dialog', async () => {
     providers: ['metal', 'lab'],
     forMs: 86_400_000,
   } as const;
-  expect(await filedBy(tokenCommand(token))).toEqual(token);
-  expect(await filedBy(tokenCommand({ ...token, providers: null }))).toEqual({
+  expect(await submittedBy(tokenCommand(token))).toEqual(token);
+  expect(await submittedBy(tokenCommand({ ...token, providers: null }))).toEqual({
     ...token,
     providers: null,
   });

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { described, type MachineVerb } from '../../src/domain/verbs.ts';
-import { Refusal } from '../api/ask.ts';
+import { RequestRefusal } from '../api/ask.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { shortName } from '../parts/machine-link.tsx';
 import { AsCommand } from '../parts/copy.tsx';
@@ -12,7 +12,7 @@ import { Changed, type ChangedProps, type MachineBefore } from './changed.tsx';
 import { Confirmation, isConfirmed, type Care } from './confirmation.tsx';
 import { Details, isComplete, wishOf, type DetailValues } from './details.tsx';
 import { Drifted, type Checked } from './drift.tsx';
-import { file, makeKey, preview } from './submit.ts';
+import { submit, makeKey, preview } from './submit.ts';
 import { Outcome } from './outcome.tsx';
 import { Prospect } from './prospect.tsx';
 
@@ -87,7 +87,7 @@ export function AskDialog(props: AskProps) {
 }
 
 const NO_SLOTS: readonly string[] = [];
-/** After filing, all cached data may be outdated, except previews. */
+/** After a submission, all cached data may be outdated, except previews. */
 const isNoPreview = ({ queryKey }: { readonly queryKey: readonly unknown[] }): boolean =>
   queryKey[0] !== 'preview';
 
@@ -126,43 +126,43 @@ function AskForm(props: AskProps) {
     enabled: checked !== undefined && complete,
     ...{ retry: false, gcTime: 0 },
   });
-  const filing = useMutation({
+  const submission = useMutation({
     async mutationFn() {
       const now = await checked?.drift(look);
       if (JSON.stringify(now) !== JSON.stringify(drift.data)) {
         const { title, meanwhile } = texts.acts.drift;
-        throw new Refusal({ code: 'changed', title, detail: meanwhile, status: 412 });
+        throw new RequestRefusal({ code: 'changed', title, detail: meanwhile, status: 412 });
       }
-      return file(ask, { key, etag: seen });
+      return submit(ask, { key, etag: seen });
     },
     onSuccess: () => queries.invalidateQueries({ predicate: isNoPreview }),
   });
   const care = foreseen.data?.isDestroying === true ? 'destroying' : props.care;
-  const mayFile =
+  const maySubmit =
     complete &&
     ask.reason !== '' &&
     foreseen.isSuccess &&
     (checked === undefined || drift.isSuccess) &&
     isConfirmed({ care, slots, typed }) &&
-    !filing.isPending;
-  const submit = (event: FormEvent) => {
+    !submission.isPending;
+  const onSubmit = (event: FormEvent) => {
     event.preventDefault();
-    if (mayFile) filing.mutate();
+    if (maySubmit) submission.mutate();
   };
   const lookAgain = (etagNow: string | undefined) => {
-    filing.reset();
+    submission.reset();
     setSeen(etagNow);
     setKey(makeKey());
     setTyped('');
   };
-  if (filing.isSuccess) return <Outcome filed={filing.data} close={close} />;
+  if (submission.isSuccess) return <Outcome submitted={submission.data} close={close} />;
   // A reason has to be given before the command can be copied.
   const command = complete
     ? commandOf({ ...ask, reason: ask.reason || texts.acts.noReason })
     : null;
-  const refusal = filing.error ?? foreseen.error ?? drift.error;
+  const refusal = submission.error ?? foreseen.error ?? drift.error;
   return (
-    <form onSubmit={submit}>
+    <form onSubmit={onSubmit}>
       {props.children}
       {foreseen.data !== undefined && <Prospect preview={foreseen.data} />}
       {drift.data !== undefined && (
@@ -186,7 +186,7 @@ function AskForm(props: AskProps) {
         <button type="button" onClick={close} data-first={care !== 'plain' || undefined}>
           {texts.acts.cancel}
         </button>
-        <button type="submit" className="act" disabled={!mayFile}>
+        <button type="submit" className="act" disabled={!maySubmit}>
           {label}
         </button>
       </footer>
@@ -200,9 +200,9 @@ interface RefusedProps {
   readonly lookAgain: (etag: string | undefined) => void;
 }
 
-/** Why nothing was filed. After a change, the reader must look at the current state before filing again. */
+/** Why nothing was submitted. After a change, the reader must look at the current state before submitting again. */
 function Refused({ error, seen, lookAgain }: RefusedProps) {
-  const problem = error instanceof Refusal ? error.problem : null;
+  const problem = error instanceof RequestRefusal ? error.problem : null;
   const current = problem?.current as
     | (ChangedProps['now'] & { readonly etag?: string })
     | undefined;

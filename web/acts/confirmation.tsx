@@ -11,7 +11,7 @@ export interface ConfirmationProps {
   readonly typed: string;
 }
 
-/** The text that a person must type before filing. Null: none. */
+/** The text that a person must type before submitting. Null: none. */
 function expected({ care, slots }: Pick<ConfirmationProps, 'care' | 'slots'>): string | null {
   if (slots.length > 1) return String(slots.length);
   return care === 'destroying' && slots[0] !== undefined ? slots[0].slice(-TYPED_CHARACTERS) : null;

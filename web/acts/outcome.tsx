@@ -1,11 +1,17 @@
 import { useQuery } from '@tanstack/react-query';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';
-import { followed, type Filed } from './submit.ts';
+import { followed, type Submitted } from './submit.ts';
 
-/** The filed request: its current state, and its key. */
-export function Outcome({ filed, close }: { readonly filed: Filed; readonly close: () => void }) {
-  const { data: now, error } = useQuery(followed(filed));
+/** The submitted request: its current state, and its key. */
+export function Outcome({
+  submitted,
+  close,
+}: {
+  readonly submitted: Submitted;
+  readonly close: () => void;
+}) {
+  const { data: now, error } = useQuery(followed(submitted));
   const isRefused = 'state' in now ? now.state === 'refused' : now.counts.refused > 0;
   return (
     <>
@@ -21,7 +27,7 @@ export function Outcome({ filed, close }: { readonly filed: Filed; readonly clos
           ))}
         {error !== null && <p className="quiet">{texts.acts.notFollowed(error.message)}</p>}
         <p className="quiet">
-          {texts.acts.key} <span className="mono">{filed.key}</span>
+          {texts.acts.key} <span className="mono">{submitted.key}</span>
         </p>
       </Notice>
       <footer>

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { addressOf, askFor, read, Refusal } from '../api/ask.ts';
+import { addressOf, askFor, read, RequestRefusal } from '../api/ask.ts';
 import type { Ask } from './command.ts';
 import type {
   BatchAnswer,
@@ -7,11 +7,11 @@ import type {
   RequestAnswer,
 } from '../../src/console/api/submit/answers.ts';
 
-/** A filed request, or a filed batch of requests. */
-export type Filed = RequestAnswer | BatchAnswer;
+/** A submitted request, or a submitted batch of requests. */
+export type Submitted = RequestAnswer | BatchAnswer;
 
-export interface FilingOptions {
-  /** The idempotency key: a request with the same key is filed once. */
+export interface SubmissionOptions {
+  /** The idempotency key: a request with the same key is submitted once. */
   readonly key: string;
   /** ETag of the one machine as it was seen. */
   readonly etag?: string | undefined;
@@ -24,12 +24,12 @@ export function makeKey(): string {
   return `page-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
-async function post<Answer>(
+async function post<Result>(
   ask: Ask,
-  { key, etag, signal }: FilingOptions,
+  { key, etag, signal }: SubmissionOptions,
   dryRun: boolean,
-): Promise<Answer> {
-  const told = await askFor<Answer>(addressOf(['requests'], dryRun ? { dryRun } : {}), {
+): Promise<Result> {
+  const told = await askFor<Result>(addressOf(['requests'], dryRun ? { dryRun } : {}), {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
@@ -42,19 +42,22 @@ async function post<Answer>(
   return told.answer;
 }
 
-/** Previews the request. Nothing is filed. @throws {Refusal} */
-export const preview = (ask: Ask, options: FilingOptions): Promise<PreviewAnswer> =>
+/** Previews the request. Nothing is submitted. @throws {RequestRefusal} */
+export const preview = (ask: Ask, options: SubmissionOptions): Promise<PreviewAnswer> =>
   post(ask, options, true);
 
-/** Polls a filed request until it is settled or can no longer be read. */
-export const followed = (filed: Filed) =>
-  queryOptions<Filed>({
-    queryKey: ['filed', filed.key],
+/** Polls a submitted request until it has ended or can no longer be read. */
+export const followed = (submitted: Submitted) =>
+  queryOptions<Submitted>({
+    queryKey: ['submitted', submitted.key],
     queryFn: ({ signal }) =>
-      read<Filed>(addressOf(['state' in filed ? 'requests' : 'batches', filed.key]), signal),
-    initialData: filed,
-    refetchInterval: ({ state: { data = filed, error } }) =>
-      isOpen(data) && !isFinal(error) && ('state' in filed ? FOLLOW_MS : FOLLOW_MANY_MS),
+      read<Submitted>(
+        addressOf(['state' in submitted ? 'requests' : 'batches', submitted.key]),
+        signal,
+      ),
+    initialData: submitted,
+    refetchInterval: ({ state: { data = submitted, error } }) =>
+      isOpen(data) && !isFinal(error) && ('state' in submitted ? FOLLOW_MS : FOLLOW_MANY_MS),
     retry: false,
   });
 const FOLLOW_MS = 2_000;
@@ -62,11 +65,12 @@ const FOLLOW_MS = 2_000;
 const FOLLOW_MANY_MS = 10_000;
 const TOO_MANY_REQUESTS = 429;
 const isFinal = (error: Error | null): boolean =>
-  error instanceof Refusal &&
+  error instanceof RequestRefusal &&
   error.problem.status < 500 &&
   error.problem.status !== TOO_MANY_REQUESTS;
-const isOpen = (filed: Filed): boolean =>
-  'state' in filed ? filed.state === 'open' : filed.counts.open > 0;
+const isOpen = (submitted: Submitted): boolean =>
+  'state' in submitted ? submitted.state === 'open' : submitted.counts.open > 0;
 
-/** Files the request. @throws {Refusal} */
-export const file = (ask: Ask, options: FilingOptions): Promise<Filed> => post(ask, options, false);
+/** Files the request. @throws {RequestRefusal} */
+export const submit = (ask: Ask, options: SubmissionOptions): Promise<Submitted> =>
+  post(ask, options, false);

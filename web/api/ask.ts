@@ -13,7 +13,7 @@ export interface ProblemBody {
 }
 
 /** An answer of the console that reports a failure. */
-export class Refusal extends Error {
+export class RequestRefusal extends Error {
   readonly problem: ProblemBody;
   constructor(problem: ProblemBody) {
     super(problem.detail);
@@ -33,31 +33,31 @@ export function addressOf(parts: readonly string[], query: Query = {}): string {
   return params.size === 0 ? path : `${path}?${params.toString()}`;
 }
 
-export interface ApiResponse<Answer> {
-  readonly answer: Answer;
+export interface ApiResponse<Result> {
+  readonly answer: Result;
   /** The ETag of the answer. Null: the answer has none. */
   readonly etag: string | null;
   readonly status: number;
 }
 
-/** Calls the API. @throws {Refusal} the console refused the call. */
-export async function askFor<Answer>(
+/** Calls the API. @throws {RequestRefusal} the console refused the call. */
+export async function askFor<Result>(
   address: string,
   init: RequestInit,
-): Promise<ApiResponse<Answer>> {
+): Promise<ApiResponse<Result>> {
   const isChange = init.method !== undefined && init.method !== 'GET';
   const headers = { ...(init.headers as Readonly<Record<string, string>>), ...pageSecret() };
   const response = await fetch(address, isChange ? { ...init, headers } : init);
   if (response.ok) {
-    const answer = (response.status === 204 ? null : parseShown(await response.text())) as Answer;
+    const answer = (response.status === 204 ? null : parseShown(await response.text())) as Result;
     return { answer, etag: response.headers.get('etag'), status: response.status };
   }
-  throw new Refusal(await problemOf(response));
+  throw new RequestRefusal(await problemOf(response));
 }
 
 /** Reads one resource. */
-export async function read<Answer>(address: string, signal: AbortSignal): Promise<Answer> {
-  return (await askFor<Answer>(address, { signal })).answer;
+export async function read<Result>(address: string, signal: AbortSignal): Promise<Result> {
+  return (await askFor<Result>(address, { signal })).answer;
 }
 
 /** The failure that this address answers with. Null: it answers with success, or nothing answers. */

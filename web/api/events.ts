@@ -1,16 +1,16 @@
 import { infiniteQueryOptions } from '@tanstack/react-query';
-import type { ToldEvent } from '../../src/console/api/event-schema.ts';
+import type { PublishedEvent } from '../../src/console/api/event-schema.ts';
 import { addressOf, read } from './ask.ts';
 
-export type { ToldEvent };
+export type { PublishedEvent as ToldEvent };
 
 interface EventsPage {
-  readonly events: readonly ToldEvent[];
+  readonly events: readonly PublishedEvent[];
   readonly next: string;
 }
 /** Events before a given number, newest first. */
 interface BackPage {
-  readonly events: readonly ToldEvent[];
+  readonly events: readonly PublishedEvent[];
   /** Null: there are no earlier events. */
   readonly before: number | null;
 }
@@ -28,7 +28,7 @@ async function readBack(
   const ask = (after: string, limit: number) =>
     read<EventsPage>(addressOf(['events'], { type, after, limit }), signal);
   let before = start ?? Number((await ask('now', 1)).next) + 1;
-  let found: ToldEvent[] = [];
+  let found: PublishedEvent[] = [];
   for (let at = 0; at < SPANS_MAX && found.length === 0 && before > 1; at++) {
     const after = Math.max(0, before - 1 - SPAN);
     const { events } = await ask(String(after), SPAN);

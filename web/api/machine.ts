@@ -11,7 +11,7 @@ type Name = readonly [provider: string, slot: string];
 type History = z.output<typeof HistorySchema>;
 export type Hardware = z.output<typeof HardwareSchema>;
 type Verbs = z.output<typeof VerbsSchema>;
-export type LadderStanding = z.output<typeof LadderSchema>;
+export type LadderStatus = z.output<typeof LadderSchema>;
 
 const PAGE = 50;
 
@@ -54,8 +54,7 @@ export const offersOf = (slots: readonly string[]) => {
 export const ladder = (slot: Name) =>
   queryOptions({
     queryKey: ['ladder', ...slot],
-    queryFn: ({ signal }) =>
-      read<LadderStanding>(addressOf(['machines', ...slot, 'ladder']), signal),
+    queryFn: ({ signal }) => read<LadderStatus>(addressOf(['machines', ...slot, 'ladder']), signal),
     refetchInterval: ({ state: { data } }) =>
       untilLook(5_000, data && [data.patienceEndsAtMs, data.coolsUntilMs]),
     retry: false,

@@ -25,10 +25,10 @@ import type {
 } from './types.ts';
 
 /** A resource outside the stream. The page polls it, so that a failure shows at once. */
-const polled = <Answer>(path: readonly string[], everyMs: number) =>
+const polled = <Result>(path: readonly string[], everyMs: number) =>
   queryOptions({
     queryKey: path,
-    queryFn: ({ signal }) => read<Answer>(addressOf(path), signal),
+    queryFn: ({ signal }) => read<Result>(addressOf(path), signal),
     refetchInterval: everyMs,
     retry: false,
   });
@@ -127,7 +127,7 @@ export const requests = (filter: Query, isFollowed: boolean) =>
     isFollowed ? 2_000 : false,
   );
 
-/** Creates a token and returns its secret, which the console shows only once. @throws {Refusal} */
+/** Creates a token and returns its secret, which the console shows only once. @throws {RequestRefusal} */
 export const makeToken = async (token: NewToken): Promise<string> => {
   const init = {
     method: 'POST',
@@ -137,7 +137,7 @@ export const makeToken = async (token: NewToken): Promise<string> => {
   return (await askFor<{ readonly token: string }>(addressOf(['tokens']), init)).answer.token;
 };
 
-/** Looks at, confirms or refuses the login of a command. @throws {Refusal} */
+/** Looks at, confirms or refuses the login of a command. @throws {RequestRefusal} */
 export const decideDevice = async (decision: DeviceDecision): Promise<AskingCommand> => {
   const headers = { 'content-type': 'application/json' };
   const init = { method: 'POST', headers, body: JSON.stringify(decision) };
@@ -146,7 +146,7 @@ export const decideDevice = async (decision: DeviceDecision): Promise<AskingComm
 type DeviceDecision = z.input<typeof DecideSchema>;
 export type AskingCommand = z.output<typeof AskingSchema>;
 
-/** Sends a request whose answer has no body. @throws {Refusal} */
+/** Sends a request whose answer has no body. @throws {RequestRefusal} */
 const send = async (method: 'POST' | 'DELETE', ...path: readonly string[]): Promise<void> => {
   await askFor(addressOf(path), { method });
 };

@@ -8,10 +8,10 @@ import { Chart } from './chart.tsx';
 import { words } from './words.ts';
 
 /** Reads a resource of the API by the parts of its path. */
-export type ReadResource = <Answer>(
+export type ReadResource = <Result>(
   path: readonly string[],
   signal: AbortSignal,
-) => Promise<Answer>;
+) => Promise<Result>;
 
 export interface MachineChartsProps {
   readonly slot: readonly [provider: string, slot: string];
@@ -67,7 +67,7 @@ export function MachineCharts({ slot, read }: MachineChartsProps) {
           }
         />
       )}
-      <Told live={live} />
+      <LatestChange live={live} />
       {insideLayout && <Chart layout={insideLayout} lit={live.life.split('.')[1] ?? null} />}
       {workLayout && (
         <Chart
@@ -100,7 +100,7 @@ function failureTimer({ arrows }: ChartLayout, at: string | null, atMs: number |
 }
 
 /** The previous state, its reason, and the next timer, in words. */
-function Told({ live: { last, timer } }: { readonly live: LiveMachine }) {
+function LatestChange({ live: { last, timer } }: { readonly live: LiveMachine }) {
   const now = useNow();
   return (
     <p className="quiet" data-told="ways">

@@ -1,4 +1,4 @@
-import { Refusal } from '../../kit/api.ts';
+import { ApiRefusal } from '../../kit/api.ts';
 import {
   type ApiRoute,
   type EquinixCall,
@@ -64,7 +64,10 @@ export function accountRoutes({ core, views, page }: RouteDeps): ApiRoute[] {
         // Leaving devices do not count, and are invisible.
         const devices = [...state.devices.values()].filter((one) => isIn(one) && !isLeaving(one));
         if (devices.length > 0 || [...state.reservations.values()].some(isIn)) {
-          throw new Refusal(403, errorBody('Cannot delete a project while it has something in it'));
+          throw new ApiRefusal(
+            403,
+            errorBody('Cannot delete a project while it has something in it'),
+          );
         }
         for (const key of state.sshKeys.values()) if (isIn(key)) state.sshKeys.delete(key.id);
         state.projects.delete(id);

@@ -1,4 +1,4 @@
-import { type EmulatedApi, jsonOf, type Occasion, Refusal } from '../../kit/api.ts';
+import { type EmulatedApi, jsonOf, type Occasion, ApiRefusal } from '../../kit/api.ts';
 import type { CommonEffect } from '../../kit/faults.ts';
 import { type HttpResult, textOf } from '../../kit/outcome.ts';
 import { isSameSecret } from '../../kit/same-secret.ts';
@@ -44,7 +44,7 @@ export function equinixApi(
     },
   });
 
-  /** @throws {Refusal} 401 without a token, or with one that is unknown or revoked. */
+  /** @throws {ApiRefusal} 401 without a token, or with one that is unknown or revoked. */
   const tokenOf = (occasion: EquinixOccasion): ApiToken => {
     const shown = shownToken(occasion);
     const token = state.tokens.find((one) => isSameSecret(one.value, shown));
@@ -52,7 +52,8 @@ export function equinixApi(
       token.revoked = true;
       core.changed();
     }
-    if (!token || token.revoked) throw new Refusal(401, { error: 'Invalid authentication token' });
+    if (!token || token.revoked)
+      throw new ApiRefusal(401, { error: 'Invalid authentication token' });
     return token;
   };
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { Refusal, type ApiAnswer, type Route } from '../../kit/api.ts';
+import { ApiRefusal, type ApiAnswer, type Route } from '../../kit/api.ts';
 import type { EquinixCore } from '../core.ts';
 import type { FaultEffect } from '../fault-rules.ts';
 import type { EquinixDevice, ApiToken } from '../state/state.ts';
@@ -36,10 +36,10 @@ export type ApiRoute = Route<EquinixCall> & { readonly handle: (call: EquinixCal
 
 /** The form of every refusal except a token's. */
 export const errorBody = (...messages: readonly string[]) => ({ errors: messages });
-export const notFound = () => new Refusal(404, errorBody('Not found'));
-export const invalid = (...messages: string[]) => new Refusal(422, errorBody(...messages));
+export const notFound = () => new ApiRefusal(404, errorBody('Not found'));
+export const invalid = (...messages: string[]) => new ApiRefusal(422, errorBody(...messages));
 
-/** Checks an input; null and absent are the same. @throws {Refusal} 422 naming each wrong field. */
+/** Checks an input; null and absent are the same. @throws {ApiRefusal} 422 naming each wrong field. */
 export function readInput<T>(schema: z.ZodType<T>, { input }: Pick<EquinixCall, 'input'>): T {
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
   const parsed = schema.safeParse(given);
@@ -59,7 +59,7 @@ export const sees = (
     ? token.projectId === null
     : state.projects.has(projectId) && (token.projectId ?? projectId) === projectId;
 
-/** The project, device, reservation or key in the path. @throws {Refusal} 404. */
+/** The project, device, reservation or key in the path. @throws {ApiRefusal} 404. */
 export function named<T extends { readonly id: string; readonly projectId?: string | null }>(
   core: EquinixCore,
   call: EquinixCall,

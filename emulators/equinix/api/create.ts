@@ -12,7 +12,7 @@ import { type DeviceCreate, deviceCreate, givenFields, plainFields } from './inp
 
 /**
  * Creates a device, on a reservation or on demand. All rules are checked before any change.
- * @throws {Refusal} 422 naming the field.
+ * @throws {ApiRefusal} 422 naming the field.
  */
 export function create(core: EquinixCore, lifecycle: Lifecycle, call: EquinixCall): EquinixDevice {
   const { state, ids, now } = core;

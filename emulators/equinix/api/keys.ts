@@ -1,6 +1,6 @@
 import { sshKeyProblem } from '../state/ssh-key-text.ts';
 import type { EquinixSshKey } from '../state/state.ts';
-import { Refusal } from '../../kit/api.ts';
+import { ApiRefusal } from '../../kit/api.ts';
 import {
   type ApiRoute,
   type EquinixCall,
@@ -53,7 +53,7 @@ export function keyRoutes({ core, views }: Pick<RouteDeps, 'core' | 'views'>): A
       method: 'POST',
       path: '/ssh-keys',
       handle(call) {
-        if (call.token.projectId !== null) throw new Refusal(403, errorBody(NOT_THE_USER));
+        if (call.token.projectId !== null) throw new ApiRefusal(403, errorBody(NOT_THE_USER));
         return add(call, null);
       },
     },
@@ -91,7 +91,7 @@ export function keyRoutes({ core, views }: Pick<RouteDeps, 'core' | 'views'>): A
 
 const NOT_THE_USER = "You are not authorized to create a user's SSH key";
 
-/** @throws {Refusal} 422 for a text that is not a public key. */
+/** @throws {ApiRefusal} 422 for a text that is not a public key. */
 function checkKey(text: string): void {
   const problem = sshKeyProblem(text);
   if (problem !== undefined) throw invalid(`key: ${problem}`);

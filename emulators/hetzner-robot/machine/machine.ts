@@ -3,7 +3,7 @@ import type { Activity } from '../../kit/activity.ts';
 import type { EmulatorClock } from '../../kit/clock.ts';
 import type { EmulatorLog } from '../../kit/log.ts';
 import type { Play } from '../../hosts/commands.ts';
-import { createDoor } from '../../hosts/listener.ts';
+import { createHostListener } from '../../hosts/listener.ts';
 import type { HostListener } from '../../hosts/host.ts';
 import { generateHostKey, readKey } from '../../hosts/keys.ts';
 import { listenSsh } from '../../hosts/ssh-server.ts';
@@ -96,13 +96,13 @@ export interface RobotMachine {
   /** A script on standard input for a system that others simulate; undefined: it does not run. */
   playScript(): Play | undefined;
   /** The running system, for clients without a network; null: none. */
-  answering(): Answering | null;
+  answering(): RunningSystem | null;
   settled(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** A running system as SSH shows it. */
-export interface Answering {
+export interface RunningSystem {
   /** OpenSSH PEM. */
   readonly hostKey: string;
   /** Whether it accepts this key, a line of OpenSSH. */
@@ -174,7 +174,7 @@ export function createMachine(server: RobotServer, deps: MachineDeps): RobotMach
     },
     hangs: () => isCrashed || strike('commandHangs') !== undefined,
   };
-  const door: HostListener = createDoor({
+  const listener: HostListener = createHostListener({
     what: 'SSH',
     log,
     where: () => place,
@@ -192,7 +192,7 @@ export function createMachine(server: RobotServer, deps: MachineDeps): RobotMach
     isCrashed = false;
     ended?.end();
     void tell(async () => {
-      await door.close();
+      await listener.close();
       if (hosts && ended?.kind === 'disk') await hosts.down(device);
     });
   }
@@ -253,7 +253,7 @@ export function createMachine(server: RobotServer, deps: MachineDeps): RobotMach
         },
       }),
     );
-    void tell(() => door.open());
+    void tell(() => listener.open());
   }
 
   /** Hands the installed system over to the other simulator. */
@@ -278,7 +278,7 @@ export function createMachine(server: RobotServer, deps: MachineDeps): RobotMach
       }
       if (system !== started) return;
       const plays = hosts && played.has(tree);
-      await tell(() => (plays ? hosts.up(device) : door.open()));
+      await tell(() => (plays ? hosts.up(device) : listener.open()));
       if (plays) takeBootId(started, hosts.bootId?.(device));
     };
     started.background(bootUp());

@@ -12,7 +12,7 @@ const NEEDS_POWER: readonly ResetType[] = [
   ...(['GracefulShutdown', 'GracefulRestart', 'ForceRestart', 'PowerCycle'] as const),
 ];
 
-/** @throws {Refusal} 400: the type is unknown. */
+/** @throws {ApiRefusal} 400: the type is unknown. */
 function typeOf<T extends string>(call: RedfishCall, action: string, types: readonly T[]): T {
   const input = bodyOf(call);
   requireInput({ input, action, rules: { ResetType: types }, required: ['ResetType'] });
@@ -66,7 +66,7 @@ const changed = ({ vendor }: RackCore): ApiAnswer =>
 
 type RequestBody = Readonly<Record<string, unknown>>;
 
-/** @throws {Refusal} 400: the change is invalid for this resource. */
+/** @throws {ApiRefusal} 400: the change is invalid for this resource. */
 function requireChange({ bootNeeds, bootTargets }: Vendor, given: CheckedInput): void {
   const { Boot: boot } = given.input;
   const ofBoot = (input: RequestBody): CheckedInput => ({

@@ -9,7 +9,7 @@ export type Rules = Readonly<Record<string, ValueRule>>;
 export const isObject = (value: unknown): value is InputJson =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** @throws {Refusal} 400: the body is missing, or is not an object. */
+/** @throws {ApiRefusal} 400: the body is missing, or is not an object. */
 export function bodyOf({ body }: { readonly body: unknown }): InputJson {
   if (isObject(body)) return body;
   throw refusal(400, 'MalformedJSON');
@@ -38,7 +38,7 @@ export interface CheckedInput {
   readonly at?: string;
 }
 
-/** @throws {Refusal} 400: the input is invalid. */
+/** @throws {ApiRefusal} 400: the input is invalid. */
 export function requireInput(given: CheckedInput): void {
   const { input, rules, required = [], action, shownAs = {}, at = '' } = given;
   const prefix = action === undefined ? 'Property' : 'ActionParameter';

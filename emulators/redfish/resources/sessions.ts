@@ -75,7 +75,7 @@ export function login(core: RackCore, call: RedfishCall): ApiAnswer {
   };
 }
 
-/** @throws {Refusal} 401. */
+/** @throws {ApiRefusal} 401. */
 export function requireCredentials(
   { credentials }: RackCore,
   path: string,

@@ -22,7 +22,7 @@ export function tasksView(core: RackCore, call: RedfishCall): ResourceView {
   return collection(call, 'Task', paths);
 }
 
-/** @throws {Refusal} 404. */
+/** @throws {ApiRefusal} 404. */
 function taskOf(core: RackCore, call: RedfishCall): Task {
   const found = call.bmc.tasks.get(call.params['task'] ?? '');
   if (!found || !isThere(core, found)) throw missing(call);

@@ -31,7 +31,7 @@ export const head = (call: RedfishCall, type: string, id: string, name: string) 
   Name: name,
 });
 
-/** The path's system. @throws {Refusal} 404. */
+/** The path's system. @throws {ApiRefusal} 404. */
 export function systemOf(call: RedfishCall): ComputerSystem {
   const found = call.bmc.systems.find(({ id }) => id === call.params['system']);
   if (!found) throw missing(call);
@@ -97,7 +97,7 @@ export function systemView({ vendor }: RackCore, call: RedfishCall): ResourceVie
   };
 }
 
-/** The settings for the system's next boot. @throws {Refusal} 404. */
+/** The settings for the system's next boot. @throws {ApiRefusal} 404. */
 export function settingsView({ vendor }: RackCore, call: RedfishCall): ResourceView {
   const system = systemOf(call);
   return {
@@ -141,7 +141,7 @@ export function actionInfoView({ vendor }: RackCore, call: RedfishCall): Resourc
   };
 }
 
-/** @throws {Refusal} 404. */
+/** @throws {ApiRefusal} 404. */
 export function requireManager({ vendor }: RackCore, call: RedfishCall): void {
   if (call.params['manager'] !== vendor.managerId) throw missing(call);
 }
@@ -172,7 +172,7 @@ export function managerView(core: RackCore, call: RedfishCall): ResourceView {
   };
 }
 
-/** The devices of the path's owner. @throws {Refusal} 404. */
+/** The devices of the path's owner. @throws {ApiRefusal} 404. */
 function devicesOf(core: RackCore, call: RedfishCall): readonly Media[] {
   if (core.vendor.mediaAt === 'Systems') return systemOf(call).media;
   requireManager(core, call);
@@ -184,7 +184,7 @@ export function devicesView(core: RackCore, call: RedfishCall): ResourceView {
   return collection(call, 'VirtualMedia', paths);
 }
 
-/** @throws {Refusal} 404. */
+/** @throws {ApiRefusal} 404. */
 export function mediaOf(core: RackCore, call: RedfishCall): Media {
   const found = devicesOf(core, call).find(({ id }) => id === call.params['media']);
   if (!found) throw missing(call);

@@ -121,7 +121,7 @@ async function orderReboots({ daemon }: ScenarioStage, drain: boolean): Promise<
       },
     }),
   );
-  await daemon.bmdb.requests.fileBatch({ key: 'rolling', digest: 'rolling', requests });
+  await daemon.bmdb.requests.submitBatch({ key: 'rolling', digest: 'rolling', requests });
 }
 
 /** Outcomes of the orders for machines that were not rebooted. */

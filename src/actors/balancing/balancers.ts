@@ -5,7 +5,7 @@ import type { Pool } from '../../domain/balancing/pools.ts';
 import type { FleetEvent } from '../../machines/fleet.ts';
 import type { PoolsState } from './pools-state.ts';
 import type { BalancingDeps, OpenBalancer } from './deps.ts';
-import { createDesk, type PoolService } from './pool-service.ts';
+import { createPoolService, type PoolService } from './pool-service.ts';
 import { noteCrash, provideBalancer } from './services.ts';
 
 export interface BalancersDeps extends BalancingDeps {
@@ -67,14 +67,14 @@ function tendAlways(deps: BalancersDeps, place: PoolBalancer): Tended {
   let idle: Promise<unknown> = Promise.resolve();
   const begin = (): Tended => {
     const beganMs = clock.monotonic();
-    return tend(deps, place, (error, desk) => {
+    return tend(deps, place, (error, service) => {
       crashes = clock.monotonic() - beganMs > RESPAWN_MAX_MS ? 1 : crashes + 1;
       const waitMs = Math.min(RESPAWN_MAX_MS, RESPAWN_FIRST_MS * 2 ** Math.min(crashes - 1, 20));
-      log.error({ ...desk.name, err: error, crashes, waitMs }, CRASHED);
+      log.error({ ...service.name, err: error, crashes, waitMs }, CRASHED);
       metrics.count('shepherd_service_crashes_total', { service: 'pool' });
-      noteCrash(deps, desk, error);
+      noteCrash(deps, service, error);
       now.stop();
-      idle = desk.idle().then(() => {
+      idle = service.idle().then(() => {
         if (!isOver) timer = clock.setTimeout(() => void (now = begin()), waitMs);
       });
     });
@@ -96,14 +96,14 @@ const CRASHED =
 function tend(
   deps: BalancersDeps,
   { pool, open }: PoolBalancer,
-  onCrash: (error: unknown, desk: PoolService) => void,
+  onCrash: (error: unknown, service: PoolService) => void,
 ): Tended {
   const { clock, inspect, board } = deps;
   const stopping = new AbortController();
-  const desk = createDesk(deps, pool, open, stopping.signal);
+  const service = createPoolService(deps, pool, open, stopping.signal);
   const name = { pool: pool.pool, balancer: open.name };
   const ref = createActor(
-    provideBalancer(deps, () => desk),
+    provideBalancer(deps, () => service),
     {
       id: `balancer-${name.balancer}-${name.pool}`,
       clock,
@@ -112,15 +112,15 @@ function tend(
     },
   );
   ref.subscribe({
-    next: ({ value }) => show(deps, desk, value),
-    error: (error) => onCrash(error, desk),
+    next: ({ value }) => show(deps, service, value),
+    error: (error) => onCrash(error, service),
   });
-  let isPaused = desk.standing().paused !== null;
+  let isPaused = service.standing().paused !== null;
   const tellStanding = () => {
-    const { paused } = desk.standing();
+    const { paused } = service.standing();
     if ((paused !== null) !== isPaused) {
       // Other processes may have changed the balancer meanwhile.
-      desk.distrust();
+      service.distrust();
       ref.send({ type: paused ? 'pool.pause' : 'pool.resume' });
     }
     isPaused = paused !== null;
@@ -130,28 +130,28 @@ function tend(
     deps.wishes.onChange(pool.pool, () => ref.send({ type: 'members.changed' })),
     deps.onPools(tellStanding),
   ];
-  board.put(desk);
+  board.put(service);
   ref.start();
   return {
-    idle: desk.idle,
+    idle: service.idle,
     stop() {
       for (const end of unsubscribe) end();
       ref.stop();
       // XState leaves the services of a crashed actor running.
       stopping.abort();
-      board.remove(desk);
-      for (const gauge of POOL_GAUGES) deps.metrics.clear(gauge, desk.labels);
+      board.remove(service);
+      for (const gauge of POOL_GAUGES) deps.metrics.clear(gauge, service.labels);
     },
   };
 }
 
 /** Updates the daemon's public state of the pool. */
-function show({ metrics }: BalancersDeps, desk: PoolService, value: unknown): void {
+function show({ metrics }: BalancersDeps, service: PoolService, value: unknown): void {
   const state = stateOf(value);
-  desk.state = state;
+  service.state = state;
   if (!POOL_STATES.some((each) => each === state)) return;
-  const { labels, rows } = desk;
-  const { frozen, settledAtMs } = desk.standing();
+  const { labels, rows } = service;
+  const { frozen, settledAtMs } = service.standing();
   for (const each of POOL_STATES) {
     metrics.set('shepherd_lb_state', { ...labels, state: each }, each === state ? 1 : 0);
   }

@@ -9,15 +9,15 @@ import type { Change, Changed, PoolService } from './pool-service.ts';
  * @throws the first failure that is no plain refusal: nothing more is started then.
  */
 export async function carryOut(
-  desk: PoolService,
+  service: PoolService,
   actions: readonly Action[],
   signal: AbortSignal,
   tell: (action: Action, end: Changed) => void,
   made: Made = [],
 ): Promise<void> {
-  for (const group of groupsOf(actions, desk.balancer.capabilities.atOnce)) {
-    const changes = group.map((action) => changeOf(desk, action, made));
-    const ends = await desk.changeAll(signal, changes);
+  for (const group of groupsOf(actions, service.balancer.capabilities.atOnce)) {
+    const changes = group.map((action) => changeOf(service, action, made));
+    const ends = await service.changeAll(signal, changes);
     for (const [at, end] of ends.entries()) tell(group[at]!, end);
     for (const end of ends) {
       if (end.status === 'rejected' && codeOf(end.reason) !== 'remote-failure') throw end.reason;
@@ -44,12 +44,12 @@ const isAlike = (one: Action, other: Action): boolean =>
 const kindOf = (action: Action): ObjectKind =>
   action.act === 'create' ? action.desired.spec.kind : action.object.ref.kind;
 
-function changeOf(desk: PoolService, action: Action, made: Made): Change {
-  const { balancer, pool } = desk;
+function changeOf(service: PoolService, action: Action, made: Made): Change {
+  const { balancer, pool } = service;
   if (action.act === 'create') {
     const { desired, parent } = action;
     return {
-      isWanted: () => isStillWanted(desk, desired),
+      isWanted: () => isStillWanted(service, desired),
       async call(options) {
         const ref = await balancer.create(desired, parent, pool, options);
         made.push({ ref, key: keyOf(ref.kind, desired.spec.name) });
@@ -61,9 +61,9 @@ function changeOf(desk: PoolService, action: Action, made: Made): Change {
     return { isWanted: always, call: (options) => balancer.adopt!(ref, pool, options) };
   }
   if (action.act === 'destroy') {
-    const isDropped = desk.plan?.stage === 'dropping';
+    const isDropped = service.plan?.stage === 'dropping';
     return {
-      isWanted: () => !isDropped || !hasServer(desk, machineOf(spec.name)),
+      isWanted: () => !isDropped || !hasServer(service, machineOf(spec.name)),
       call: (options) => balancer.destroy(ref, pool, options),
     };
   }
@@ -88,5 +88,5 @@ function hasServer(
   return state !== 'drained' && (state !== 'draining' || balancer.capabilities.drain === 'native');
 }
 
-const isStillWanted = (desk: PoolService, { machineId }: Desired): boolean =>
-  machineId === undefined || hasServer(desk, machineId);
+const isStillWanted = (service: PoolService, { machineId }: Desired): boolean =>
+  machineId === undefined || hasServer(service, machineId);

@@ -44,7 +44,7 @@ export const DEBOUNCE_MS = 250;
  * Keeps desired members up to date with the mirror and the clock. A change costs time for the
  * number of pools, not for the fleet.
  */
-export function createWishBook(deps: DesiredMemberRepositoryDeps): DesiredMemberRepository {
+export function createDesiredMembers(deps: DesiredMemberRepositoryDeps): DesiredMemberRepository {
   const { pools, facts, viewOf, moment, clock } = deps;
   const byPool = new Map(pools.map(({ pool }) => [pool, new Map<MachineId, DesiredMember>()]));
   /** The machine of each slot that has desired memberships. */

@@ -38,36 +38,36 @@ const NEEDS_FULL_LOOK: ReadonlySet<PoolStage> = new Set(['frozen', 'clashing', '
  */
 export async function check(
   deps: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   signal: AbortSignal,
 ): Promise<Checked> {
   const { clock } = deps;
   const nowMs = deps.nowMs();
-  let seen = desk.seen();
+  let seen = service.seen();
   if (!seen) throw new Error('nothing was seen yet');
-  const began = (desk.runBeganAtMs ??= clock.monotonic());
-  const standing = desk.standing();
-  forgetOld(desk.refusals, nowMs);
+  const began = (service.runBeganAtMs ??= clock.monotonic());
+  const standing = service.standing();
+  forgetOld(service.refusals, nowMs);
   const letGo = {
     has: (machine: ReturnType<typeof machineOf>) => {
-      const state = desk.rows.get(machine)?.state;
+      const state = service.rows.get(machine)?.state;
       return state === 'draining' || state === 'drained';
     },
   };
   let input: PlanInput = {
-    desired: desk.desired(),
+    desired: service.desired(),
     observed: seen.objects,
-    capabilities: desk.balancer.capabilities,
-    troubles: desk.troubles,
-    refusals: desk.refusals,
+    capabilities: service.balancer.capabilities,
+    troubles: service.troubles,
+    refusals: service.refusals,
     nowMs,
     letGo,
     mayDropAll: standing.tornDown !== null,
   };
   let plan = planOf(input);
   if (!seen.isFull && NEEDS_FULL_LOOK.has(plan.stage)) {
-    seen = await desk.look(signal, { full: true });
-    input = { ...input, desired: desk.desired(), observed: seen.objects };
+    seen = await service.look(signal, { full: true });
+    input = { ...input, desired: service.desired(), observed: seen.objects };
     plan = planOf(input);
   }
   if (plan.stage === 'frozen' && isAccepted(standing, plan.dropping, nowMs)) {
@@ -75,25 +75,25 @@ export async function check(
   }
   const alarm =
     plan.stage === 'frozen'
-      ? alarmAfter(desk.alarms.objects, plan.dropping.join(' '), nowMs)
+      ? alarmAfter(service.alarms.objects, plan.dropping.join(' '), nowMs)
       : null;
   if (alarm && isBelieved(alarm, nowMs)) plan = planOf({ ...input, mayDropAll: true });
-  desk.alarms.objects = plan.stage === 'frozen' ? alarm : null;
-  desk.plan = plan;
-  await settleAlarm(deps, desk);
-  tellPending(deps, desk, plan.pending);
-  desk.awaited = awaitedOf(plan.unready, seen.objects);
-  desk.waitBeganAtMs = clock.monotonic();
-  const isFrozen = plan.stage === 'frozen' || desk.alarms.members !== null;
+  service.alarms.objects = plan.stage === 'frozen' ? alarm : null;
+  service.plan = plan;
+  await settleAlarm(deps, service);
+  tellPending(deps, service, plan.pending);
+  service.awaited = awaitedOf(plan.unready, seen.objects);
+  service.waitBeganAtMs = clock.monotonic();
+  const isFrozen = plan.stage === 'frozen' || service.alarms.members !== null;
   if (isFrozen) {
     const againAtMs = alarm ? nextLookMs(alarm) : null;
     return { stage: 'frozen', againMs: againAtMs && Math.max(1_000, againAtMs - nowMs) };
   }
   if (plan.stage !== 'settled') {
-    desk.cycles += 1;
-    if (desk.cycles > CYCLES_MAX || clock.monotonic() - began > RUN_MS) {
+    service.cycles += 1;
+    if (service.cycles > CYCLES_MAX || clock.monotonic() - began > RUN_MS) {
       throw new TimedOut(
-        `the pool is still not in its desired state after ${desk.cycles - 1} rounds`,
+        `the pool is still not in its desired state after ${service.cycles - 1} rounds`,
       );
     }
   }
@@ -119,20 +119,20 @@ function awaitedOf(refs: readonly Ref[], objects: readonly Observed[]): PoolServ
 /** Submits each failed object again; a refusal does not hold up the others. */
 export async function recover(
   deps: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const action of desk.plan?.actions ?? []) {
+  for (const action of service.plan?.actions ?? []) {
     if (action.act !== 'update') continue;
     const { ref, spec } = action.object;
     const key = keyOf(ref.kind, spec.name);
-    desk.troubles.set(key, recovered(desk.troubles.get(key), deps.nowMs()));
-    await carryOut(desk, [action], signal, (_, end) => {
+    service.troubles.set(key, recovered(service.troubles.get(key), deps.nowMs()));
+    await carryOut(service, [action], signal, (_, end) => {
       if (end.status === 'fulfilled') {
-        desk.awaited = [...desk.awaited, { ref, key }];
+        service.awaited = [...service.awaited, { ref, key }];
         return;
       }
-      const fields = { ...desk.name, object: spec.name, cause: explain(end.reason) };
+      const fields = { ...service.name, object: spec.name, cause: explain(end.reason) };
       deps.log.warn(fields, 'a failed object cannot be submitted again');
     });
   }
@@ -144,27 +144,28 @@ export async function recover(
  */
 export async function destroy(
   deps: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   signal: AbortSignal,
 ): Promise<void> {
   const { metrics } = deps;
-  let left = desk.plan?.actions ?? [];
+  let left = service.plan?.actions ?? [];
   while (left.length > 0) {
     const failed: (readonly [Action, string])[] = [];
-    await carryOut(desk, left, signal, (action, end) => {
+    await carryOut(service, left, signal, (action, end) => {
       if (end.status === 'fulfilled') {
-        if (end.value) destroyed(deps, desk, action);
+        if (end.value) destroyed(deps, service, action);
         return;
       }
-      keepsMember(deps, desk, action, end.reason);
+      keepsMember(deps, service, action, end.reason);
       if (codeOf(end.reason) === 'remote-failure') {
-        metrics.count('shepherd_lb_reconcile_delete_retries_total', desk.labels);
+        metrics.count('shepherd_lb_reconcile_delete_retries_total', service.labels);
         failed.push([action, explain(end.reason)]);
       }
     });
     if (failed.length === left.length) {
-      metrics.count('shepherd_lb_reconcile_delete_errors_total', desk.labels, failed.length);
-      for (const [action, why] of failed) if (!block(desk, action)) refuse(deps, desk, action, why);
+      metrics.count('shepherd_lb_reconcile_delete_errors_total', service.labels, failed.length);
+      for (const [action, why] of failed)
+        if (!block(service, action)) refuse(deps, service, action, why);
       return;
     }
     left = failed.map(([action]) => action);
@@ -184,15 +185,15 @@ function keepsMember(
   refusing.set(machine, callRefused(refusing.get(machine), 'off', explain(error), nowMs()));
 }
 
-function destroyed(deps: BalancingDeps, desk: PoolService, action: Action): void {
+function destroyed(deps: BalancingDeps, service: PoolService, action: Action): void {
   if (action.act !== 'destroy') return;
   const { ref, spec, phase } = action.object;
-  desk.refusals.delete(changeKey(action));
-  if (ref.kind === 'server') desk.memory.refusing.delete(machineOf(spec.name));
-  deps.metrics.count('shepherd_lb_reconcile_deleted_total', desk.labels);
+  service.refusals.delete(changeKey(action));
+  if (ref.kind === 'server') service.memory.refusing.delete(machineOf(spec.name));
+  deps.metrics.count('shepherd_lb_reconcile_deleted_total', service.labels);
   const key = keyOf(ref.kind, spec.name);
-  if (desk.plan?.stage === 'clashing' && phase === 'failed') {
-    desk.troubles.set(key, replaced(desk.troubles.get(key), deps.nowMs()));
+  if (service.plan?.stage === 'clashing' && phase === 'failed') {
+    service.troubles.set(key, replaced(service.troubles.get(key), deps.nowMs()));
   }
 }
 
@@ -200,26 +201,26 @@ function destroyed(deps: BalancingDeps, desk: PoolService, action: Action): void
  * Marks an object that could not be deleted alone: next time its dependents are deleted with it.
  * @returns false: this does not apply, or was already tried.
  */
-function block(desk: PoolService, action: Action): boolean {
+function block(service: PoolService, action: Action): boolean {
   if (action.act !== 'destroy' || action.object.phase !== 'failed') return false;
   const key = keyOf(action.object.ref.kind, action.object.spec.name);
-  const trouble = desk.troubles.get(key) ?? NO_TROUBLE;
+  const trouble = service.troubles.get(key) ?? NO_TROUBLE;
   if (trouble.isBlocked) return false;
-  desk.troubles.set(key, { ...trouble, isBlocked: true });
+  service.troubles.set(key, { ...trouble, isBlocked: true });
   return true;
 }
 
 /** The balancer understood and refused the change: it is submitted again later. */
 function refuse(
   { nowMs, log }: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   action: Action,
   why: string,
 ): void {
   const key = changeKey(action);
-  const before = desk.refusals.get(key);
-  desk.refusals.set(key, refusedAgain(before, why, nowMs()));
-  if (!before) log.warn({ ...desk.name, what: changeText(action), cause: why }, REFUSED);
+  const before = service.refusals.get(key);
+  service.refusals.set(key, refusedAgain(before, why, nowMs()));
+  if (!before) log.warn({ ...service.name, what: changeText(action), cause: why }, REFUSED);
 }
 
 const REFUSED = 'the balancer refuses a change; it is retried later, and other changes continue';
@@ -230,24 +231,24 @@ const REFUSED = 'the balancer refuses a change; it is retried later, and other c
  */
 export async function create(
   deps: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   signal: AbortSignal,
 ): Promise<void> {
   const { metrics } = deps;
   const made: Made = [];
   const told = (action: Action, end: Changed) => {
     if (end.status === 'fulfilled') {
-      desk.refusals.delete(changeKey(action));
+      service.refusals.delete(changeKey(action));
       if (end.value && action.act === 'create')
-        metrics.count('shepherd_lb_reconcile_created_total', desk.labels);
+        metrics.count('shepherd_lb_reconcile_created_total', service.labels);
       return;
     }
-    metrics.count('shepherd_lb_reconcile_create_errors_total', desk.labels);
-    if (codeOf(end.reason) === 'remote-failure') refuse(deps, desk, action, explain(end.reason));
+    metrics.count('shepherd_lb_reconcile_create_errors_total', service.labels);
+    if (codeOf(end.reason) === 'remote-failure') refuse(deps, service, action, explain(end.reason));
   };
-  await carryOut(desk, desk.plan?.actions ?? [], signal, told, made);
-  desk.awaited = desk.balancer.capabilities.async ? [...desk.awaited, ...made] : [];
-  desk.waitBeganAtMs = deps.clock.monotonic();
+  await carryOut(service, service.plan?.actions ?? [], signal, told, made);
+  service.awaited = service.balancer.capabilities.async ? [...service.awaited, ...made] : [];
+  service.waitBeganAtMs = deps.clock.monotonic();
 }
 
 /**
@@ -256,38 +257,38 @@ export async function create(
  */
 export async function poll(
   deps: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   { looks, signal }: { readonly looks: number; readonly signal: AbortSignal },
 ): Promise<Polled> {
   const { clock, metrics } = deps;
   const session = deps.keeper.require();
-  desk.lease();
+  service.lease();
   const call = { signal: AbortSignal.any([signal, session.signal]) };
   const limit = pLimit(REFRESHES_AT_ONCE);
   const phases = await Promise.all(
-    desk.awaited.map(({ ref }) =>
-      limit(() => desk.balancer.refresh(ref, desk.pool, call).catch(orFailed)),
+    service.awaited.map(({ ref }) =>
+      limit(() => service.balancer.refresh(ref, service.pool, call).catch(orFailed)),
     ),
   );
-  const waitedMs = clock.monotonic() - desk.waitBeganAtMs;
-  if (phases.includes('ready')) desk.isNewlyReady = true;
-  desk.awaited = desk.awaited.filter((_, at) => phases[at] !== 'ready');
+  const waitedMs = clock.monotonic() - service.waitBeganAtMs;
+  if (phases.includes('ready')) service.isNewlyReady = true;
+  service.awaited = service.awaited.filter((_, at) => phases[at] !== 'ready');
   if (phases.includes('failed')) return 'failed';
-  if (desk.awaited.length === 0) {
+  if (service.awaited.length === 0) {
     metrics.observe(
       'shepherd_lb_reconcile_create_resources_duration_seconds',
-      desk.labels,
+      service.labels,
       waitedMs / 1_000,
     );
     return 'ready';
   }
   if (looks < WAIT.checksMax && waitedMs < WAIT.totalMs) return 'pending';
   const stuckUntilMs = deps.nowMs() + STUCK_MS;
-  for (const { key } of desk.awaited) {
-    desk.troubles.set(key, { ...(desk.troubles.get(key) ?? NO_TROUBLE), stuckUntilMs });
+  for (const { key } of service.awaited) {
+    service.troubles.set(key, { ...(service.troubles.get(key) ?? NO_TROUBLE), stuckUntilMs });
   }
-  metrics.count('shepherd_lb_reconcile_create_errors_total', desk.labels);
-  throw new TimedOut(`${desk.awaited.length} objects did not become ready in time`);
+  metrics.count('shepherd_lb_reconcile_create_errors_total', service.labels);
+  throw new TimedOut(`${service.awaited.length} objects did not become ready in time`);
 }
 
 /** An unreadable object is left to the next full look; fatal errors pass through. */

@@ -56,7 +56,7 @@ interface Away {
 const AWAY_LONGEST_MS = 60_000;
 
 /** All state of one pool at one balancer besides its chart; lost at the daemon's end. */
-export type PoolService = ReturnType<typeof createDesk>;
+export type PoolService = ReturnType<typeof createPoolService>;
 
 /** A call that changes something at the balancer. */
 export interface Change {
@@ -77,7 +77,7 @@ const UNDERSTOOD: ReadonlySet<string> = new Set([
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-export function createDesk(
+export function createPoolService(
   deps: BalancingDeps,
   pool: Pool,
   open: OpenBalancer,
@@ -290,8 +290,8 @@ export function createDesk(
     async write(changes: readonly MemberChange[]): Promise<ReadonlySet<MachineId>> {
       const refused = new Set<MachineId>();
       if (changes.length === 0) return refused;
-      const book = deps.keeper.require().balancing;
-      for (const { machineId, result, row } of await book.write(lease(), name, changes)) {
+      const repository = deps.keeper.require().balancing;
+      for (const { machineId, result, row } of await repository.write(lease(), name, changes)) {
         if (row) rows.set(machineId, row);
         else rows.delete(machineId);
         if (result !== 'written') refused.add(machineId);

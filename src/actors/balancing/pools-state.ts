@@ -20,18 +20,18 @@ export interface PoolsState {
   /** Pools, sorted by name and balancer. */
   tended(): readonly TendedPool[];
   /** All internal state of the pools. */
-  desks(): Iterable<PoolService>;
-  put(desk: PoolService): void;
-  remove(desk: PoolService): void;
+  services(): Iterable<PoolService>;
+  put(service: PoolService): void;
+  remove(service: PoolService): void;
 }
 
 export function createPoolsBoard(): PoolsState {
-  const desks = new Set<PoolService>();
+  const services = new Set<PoolService>();
   return {
-    put: (desk) => void desks.add(desk),
-    remove: (desk) => void desks.delete(desk),
-    tended: () => [...desks].map(tendedOf),
-    desks: () => desks.values(),
+    put: (service) => void services.add(service),
+    remove: (service) => void services.delete(service),
+    tended: () => [...services].map(tendedOf),
+    services: () => services.values(),
   };
 }
 

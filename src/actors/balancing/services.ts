@@ -6,7 +6,7 @@ import { GONE, madeAs } from '../../domain/balancing/pool-row.ts';
 import { resyncMs, retryMs, waitMs, HURRY_MS } from '../../domain/balancing/waiting.ts';
 import { explain, RemoteFailure, Throttled } from '../../domain/errors.ts';
 import { balancer } from '../../machines/balancer.ts';
-import type { PoolPlace, PoolStanding } from '../../machines/balancer-setup.ts';
+import type { BalancedPool, PoolStatus } from '../../machines/balancer-setup.ts';
 import { WRITES, tellPending, balancerJob, poolJob, type BalancingDeps } from './deps.ts';
 import type { PoolService } from './pool-service.ts';
 import { check, create, destroy, poll, recover } from './objects.ts';
@@ -15,50 +15,53 @@ import { stepAll } from './step-members.ts';
 /** Interval of checks until the fleet is known. */
 const KNOWN_MS = 500;
 
-/** The chart of a pool at a balancer with its services, which work on the pool's desk. */
-export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) => PoolService) {
+/** The chart of a pool at a balancer with its services, which work on the pool's service. */
+export function provideBalancer(
+  deps: BalancingDeps,
+  serviceOf: (place: BalancedPool) => PoolService,
+) {
   const { clock, random, log } = deps;
   type PoolStep<Output> = (
     deps: BalancingDeps,
-    desk: PoolService,
+    service: PoolService,
     signal: AbortSignal,
   ) => Promise<Output>;
   const step = <Output>(act: PoolStep<Output>) =>
-    fromPromise<Output, PoolPlace>(({ input, signal }) => act(deps, deskOf(input), signal));
+    fromPromise<Output, BalancedPool>(({ input, signal }) => act(deps, serviceOf(input), signal));
   return balancer.provide({
     actors: {
       takeLease: step(takeLease),
-      observe: step<void>(async (_, desk, signal) => void (await desk.look(signal))),
+      observe: step<void>(async (_, service, signal) => void (await service.look(signal))),
       check: step(check),
       recover: step(recover),
       destroy: step(destroy),
       create: step(create),
       poll: fromPromise(
-        ({ input, signal }: { input: PoolPlace & { looks: number }; signal: AbortSignal }) =>
-          poll(deps, deskOf(input), { looks: input.looks, signal }),
+        ({ input, signal }: { input: BalancedPool & { looks: number }; signal: AbortSignal }) =>
+          poll(deps, serviceOf(input), { looks: input.looks, signal }),
       ),
       stepMembers: step(stepAll),
     },
     actions: {
       reportSettled: (_, { generation, ...place }) => {
-        const desk = deskOf(place);
-        const isComplete = desk.plan?.isComplete === true;
-        endRun(deps, desk);
-        const reason = isComplete ? null : whyIncomplete(desk);
+        const service = serviceOf(place);
+        const isComplete = service.plan?.isComplete === true;
+        endRun(deps, service);
+        const reason = isComplete ? null : whyIncomplete(service);
         const settled = isComplete ? ({ settled: true } as const) : {};
-        const state = isComplete && isGone(desk) ? GONE : 'settled';
+        const state = isComplete && isGone(service) ? GONE : 'settled';
         const patch = { state, generation, failures: 0, retryInMs: null, reason };
-        writeNote(deps, desk, { ...patch, ...settled, observed: true });
+        writeNote(deps, service, { ...patch, ...settled, observed: true });
       },
       reportFailure: (_, { error, failures, ...place }) => {
-        const desk = deskOf(place);
-        endRun(deps, desk);
-        tellPending(deps, desk, { create: 0, destroy: 0 });
+        const service = serviceOf(place);
+        endRun(deps, service);
+        tellPending(deps, service, { create: 0, destroy: 0 });
         const cause = explain(error);
         log.warn({ ...place, failures, cause }, 'the pool is retried later');
         // The next daemon starts at once, except for a pause that the balancer requested.
         const retryInMs = throttledMs(error, clock.now());
-        writeNote(deps, desk, { state: 'failed', failures, retryInMs, reason: cause });
+        writeNote(deps, service, { state: 'failed', failures, retryInMs, reason: cause });
       },
       reportStepFailure: (_, { error, ...place }) =>
         log.warn(
@@ -81,38 +84,39 @@ export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) 
 /** Waits for the job and for a known fleet, then reads the rows of the previous daemon. */
 async function takeLease(
   deps: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   signal: AbortSignal,
-): Promise<PoolStanding> {
+): Promise<PoolStatus> {
   const { clock, keeper, leases, mirror, isKnown } = deps;
   const ends = AbortSignal.any([signal, keeper.require().signal]);
   while (!isKnown()) await sleep(clock, KNOWN_MS, ends);
-  const lease = await leases.take(balancerJob(desk.name.balancer), ends);
-  await leases.take(poolJob(desk.name), ends);
-  desk.lease();
-  desk.forgetAll();
+  const lease = await leases.take(balancerJob(service.name.balancer), ends);
+  await leases.take(poolJob(service.name), ends);
+  service.lease();
+  service.forgetAll();
   const { machines } = await mirror.readFleet(ends);
   for (const { members } of machines) {
     for (const row of members) {
       const { pool, balancer: at } = row;
-      if (pool === desk.name.pool && at === desk.name.balancer) desk.rows.set(row.machineId, row);
+      if (pool === service.name.pool && at === service.name.balancer)
+        service.rows.set(row.machineId, row);
     }
   }
-  await requireSameMark(deps, desk, lease);
-  const note = { state: 'retrieving', madeAs: madeAs(desk.pool) };
-  await deps.keeper.require().balancing.note(lease, desk.name, note);
-  for (const counter of WRITES) deps.metrics.count(counter, desk.labels, 0);
-  tellPending(deps, desk, { create: 0, destroy: 0 });
-  deps.metrics.set('shepherd_lb_frozen', desk.labels, 0);
+  await requireSameMark(deps, service, lease);
+  const note = { state: 'retrieving', madeAs: madeAs(service.pool) };
+  await deps.keeper.require().balancing.note(lease, service.name, note);
+  for (const counter of WRITES) deps.metrics.count(counter, service.labels, 0);
+  tellPending(deps, service, { create: 0, destroy: 0 });
+  deps.metrics.set('shepherd_lb_frozen', service.labels, 0);
   // Must be last: otherwise the chart would hear twice of a pause that comes meanwhile.
-  const { failures, generation, retryAtMs, paused, frozen } = desk.standing();
-  desk.frozenAs = frozen?.snapshot ?? null;
+  const { failures, generation, retryAtMs, paused, frozen } = service.standing();
+  service.frozenAs = frozen?.snapshot ?? null;
   return { failures, generation, retryAtMs, isPaused: paused !== null };
 }
 
 /** Records the crash of the pool's actor for people; nothing else reports it until the restart. */
-export const noteCrash = (deps: BalancingDeps, desk: PoolService, error: unknown): void =>
-  writeNote(deps, desk, { state: 'failed', reason: `its actor crashed: ${explain(error)}` });
+export const noteCrash = (deps: BalancingDeps, service: PoolService, error: unknown): void =>
+  writeNote(deps, service, { state: 'failed', reason: `its actor crashed: ${explain(error)}` });
 
 /**
  * Refuses to tend a pool whose objects have an old uid or fleet: they would serve machines that we
@@ -120,48 +124,49 @@ export const noteCrash = (deps: BalancingDeps, desk: PoolService, error: unknown
  */
 async function requireSameMark(
   deps: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   lease: Lease,
 ): Promise<void> {
-  const before = desk.standing().madeAs;
-  const now = madeAs(desk.pool);
-  if (before === null || before === now || ![...desk.rows.values()].some(mayServe)) return;
+  const before = service.standing().madeAs;
+  const now = madeAs(service.pool);
+  if (before === null || before === now || ![...service.rows.values()].some(mayServe)) return;
   const reason =
     `its members serve under ${before}, but the configuration says ${now}: restore uid and fleet, ` +
     'and tear it down before they change; or remove it from the configuration, and let ' +
     '"shepherd lb forget" remove its records, while its objects at the balancer continue to serve';
-  await deps.keeper.require().balancing.note(lease, desk.name, { state: 'failed', reason });
-  throw new RemoteFailure(`pool ${desk.name.pool} is not tended: ${reason}`);
+  await deps.keeper.require().balancing.note(lease, service.name, { state: 'failed', reason });
+  throw new RemoteFailure(`pool ${service.name.pool} is not tended: ${reason}`);
 }
 
 /** Writes a note for people and the next daemon. A failed write is repeated next time. */
 function writeNote(
   deps: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   patch: Parameters<BmdbSession['balancing']['note']>[2],
 ): void {
-  const write = async () => deps.keeper.require().balancing.note(desk.lease(), desk.name, patch);
+  const write = async () =>
+    deps.keeper.require().balancing.note(service.lease(), service.name, patch);
   write().catch((error: unknown) => {
-    const fields = { ...desk.name, cause: explain(error) };
+    const fields = { ...service.name, cause: explain(error) };
     deps.log.warn(fields, 'the state of the pool could not be recorded');
   });
 }
 
-function endRun({ clock, metrics }: BalancingDeps, desk: PoolService): void {
-  if (desk.runBeganAtMs !== null) {
+function endRun({ clock, metrics }: BalancingDeps, service: PoolService): void {
+  if (service.runBeganAtMs !== null) {
     metrics.observe(
       'shepherd_lb_reconcile_total_duration_seconds',
-      desk.labels,
-      (clock.monotonic() - desk.runBeganAtMs) / 1_000,
+      service.labels,
+      (clock.monotonic() - service.runBeganAtMs) / 1_000,
     );
   }
-  desk.runBeganAtMs = null;
-  desk.cycles = 0;
+  service.runBeganAtMs = null;
+  service.cycles = 0;
 }
 
 /** The pool was torn down, and the last look found nothing of it. */
-const isGone = (desk: PoolService): boolean =>
-  desk.standing().tornDown !== null && desk.seen()?.objects.length === 0;
+const isGone = (service: PoolService): boolean =>
+  service.standing().tornDown !== null && service.seen()?.objects.length === 0;
 
 function whyIncomplete({ plan, alarms }: PoolService): string | null {
   if (alarms.members || alarms.objects) return 'it is frozen: too many members would leave at once';

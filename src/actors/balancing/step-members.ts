@@ -37,23 +37,23 @@ const LOOKS_MAX = 3;
  */
 export async function stepAll(
   deps: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   signal: AbortSignal,
 ): Promise<Stepped> {
-  const away = desk.unreachable();
+  const away = service.unreachable();
   let isLookDue = away
     ? deps.nowMs() >= away.againAtMs
-    : desk.isMoving || desk.isNewlyReady || isHealthDue(deps, desk);
-  desk.isNewlyReady = false;
-  const before = desiredRows(desk);
+    : service.isMoving || service.isNewlyReady || isHealthDue(deps, service);
+  service.isNewlyReady = false;
+  const before = desiredRows(service);
   let pass: Pass = { restMs: REST_MS, needsLook: false };
   for (let looks = 0; looks < LOOKS_MAX; looks += 1) {
-    if (isLookDue) await lookIfPossible(desk, signal);
-    pass = await desk.exclusive(() => stepOnce(deps, desk, signal));
-    if (!pass.needsLook || desk.unreachable()) break;
+    if (isLookDue) await lookIfPossible(service, signal);
+    pass = await service.exclusive(() => stepOnce(deps, service, signal));
+    if (!pass.needsLook || service.unreachable()) break;
     isLookDue = true;
   }
-  const isDesiredNew = before !== desiredRows(desk) || desk.takeWhole();
+  const isDesiredNew = before !== desiredRows(service) || service.takeWhole();
   return { isDesiredNew, restMs: pass.needsLook ? MOVING_MS : pass.restMs };
 }
 
@@ -66,11 +66,11 @@ const isHealthDue = ({ nowMs }: BalancingDeps, { balancer, rows, seen }: PoolSer
   balancer.capabilities.health && rows.size > 0 && nowMs() >= (seen()?.atMs ?? 0) + HEALTH_MS;
 
 /** Records an unreachable balancer, which is no failure of the members. */
-async function lookIfPossible(desk: PoolService, signal: AbortSignal): Promise<void> {
+async function lookIfPossible(service: PoolService, signal: AbortSignal): Promise<void> {
   try {
-    await desk.look(signal);
+    await service.look(signal);
   } catch (error) {
-    if (desk.unreachable() === null || signal.aborted) throw error;
+    if (service.unreachable() === null || signal.aborted) throw error;
   }
 }
 
@@ -83,59 +83,60 @@ const desiredRows = ({ rows }: PoolService): string => {
 
 async function stepOnce(
   deps: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   signal: AbortSignal,
 ): Promise<Pass> {
   signal.throwIfAborted();
-  desk.lease();
+  service.lease();
   const nowMs = deps.nowMs();
-  const steps = await decide(deps, desk, nowMs);
-  const wishes = deps.wishes.of(desk.pool.pool);
-  rememberGivenBack(desk.memory, steps.givenBack, wishes, nowMs);
-  const refusedBefore = desk.memory.refusing.size;
+  const steps = await decide(deps, service, nowMs);
+  const wishes = deps.wishes.of(service.pool.pool);
+  rememberGivenBack(service.memory, steps.givenBack, wishes, nowMs);
+  const refusedBefore = service.memory.refusing.size;
   const asked = await callAll(
     deps,
-    desk,
+    service,
     steps.moves.flatMap(({ calls }) => calls),
   );
   const isDone = ({ calls }: MemberPassSteps['moves'][number]) =>
     calls.every(({ machineId }) => !asked.left.has(machineId));
   const done = steps.moves.filter(isDone).map(({ move }) => move);
   let isHeldUp = asked.hasFailed;
-  const old = new Map(desk.rows);
-  const refused = await desk.write([...done, ...countsOf(desk, done)]);
+  const old = new Map(service.rows);
+  const refused = await service.write([...done, ...countsOf(service, done)]);
   if (refused.size > 0) isHeldUp = true;
   for (const { machineId } of done) {
     const before = old.get(machineId);
-    if (desk.rows.get(machineId)?.state !== before?.state) forgetCalls(desk.memory, machineId);
-    report(deps, desk, before, machineId);
+    if (service.rows.get(machineId)?.state !== before?.state)
+      forgetCalls(service.memory, machineId);
+    report(deps, service, before, machineId);
   }
   // A machine with work under way must get no traffic, whatever was decided before.
   const modes = steps.modes.filter(
     ({ machineId, mode }) => mode !== 'active' || !refused.has(machineId),
   );
-  isHeldUp ||= (await callAll(deps, desk, modes)).hasFailed;
+  isHeldUp ||= (await callAll(deps, service, modes)).hasFailed;
   // An accepted retry moves on by itself.
-  desk.isMoving = steps.isMoving || desk.memory.refusing.size < refusedBefore;
-  const dueAtMs = Math.min(steps.dueAtMs ?? Infinity, againMs(desk, nowMs));
+  service.isMoving = steps.isMoving || service.memory.refusing.size < refusedBefore;
+  const dueAtMs = Math.min(steps.dueAtMs ?? Infinity, againMs(service, nowMs));
   const untilDueMs = Math.max(1, dueAtMs - nowMs + 1);
-  const restMs = Math.min(patienceMs(desk, isHeldUp, nowMs), untilDueMs);
+  const restMs = Math.min(patienceMs(service, isHeldUp, nowMs), untilDueMs);
   return { restMs, needsLook: steps.needsLook };
 }
 
-function patienceMs(desk: PoolService, isHeldUp: boolean, nowMs: number): number {
-  const away = desk.unreachable();
+function patienceMs(service: PoolService, isHeldUp: boolean, nowMs: number): number {
+  const away = service.unreachable();
   if (away) return Math.max(MOVING_MS, away.againAtMs - nowMs);
-  if (desk.isMoving) return MOVING_MS;
+  if (service.isMoving) return MOVING_MS;
   if (isHeldUp) return RETRY_MS;
-  return desk.balancer.capabilities.health && desk.rows.size > 0 ? HEALTH_MS : REST_MS;
+  return service.balancer.capabilities.health && service.rows.size > 0 ? HEALTH_MS : REST_MS;
 }
 
 /** Connections left on members that stay draining, as last seen, for people who wait. */
-function countsOf(desk: PoolService, moved: readonly MemberChange[]): MemberChange[] {
+function countsOf(service: PoolService, moved: readonly MemberChange[]): MemberChange[] {
   const changed = new Set(moved.map(({ machineId }) => machineId));
-  return [...desk.rows.values()].flatMap(({ machineId, state, sessions }) => {
-    const seen = desk.fresh()?.sights.get(machineId)?.sessions ?? null;
+  return [...service.rows.values()].flatMap(({ machineId, state, sessions }) => {
+    const seen = service.fresh()?.sights.get(machineId)?.sessions ?? null;
     if (state !== 'draining' || changed.has(machineId) || seen === null) return [];
     return seen === sessions ? [] : [{ machineId, sessions: seen }];
   });
@@ -159,58 +160,58 @@ function elsewhereOf(
 /** Decides, and holds back all steps while the panic guard doubts its findings. */
 async function decide(
   deps: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   nowMs: number,
 ): Promise<MemberPassSteps> {
-  const standing = desk.standing();
+  const standing = service.standing();
   const input = {
-    pool: desk.pool,
-    balancer: desk.name.balancer,
-    capabilities: desk.balancer.capabilities,
-    wishes: deps.wishes.of(desk.pool.pool),
-    rows: desk.rows,
-    sights: desk.fresh()?.sights ?? null,
-    memory: desk.memory,
-    elsewhere: elsewhereOf(deps, desk),
-    unreachable: desk.unreachable(),
+    pool: service.pool,
+    balancer: service.name.balancer,
+    capabilities: service.balancer.capabilities,
+    wishes: deps.wishes.of(service.pool.pool),
+    rows: service.rows,
+    sights: service.fresh()?.sights ?? null,
+    memory: service.memory,
+    elsewhere: elsewhereOf(deps, service),
+    unreachable: service.unreachable(),
     isTornDown: standing.tornDown !== null,
     nowMs,
   };
   const steps = stepMembers({ ...input, mayDropAll: input.isTornDown });
   if (steps.panic.length === 0) {
-    desk.alarms.members = null;
-    await settleAlarm(deps, desk);
+    service.alarms.members = null;
+    await settleAlarm(deps, service);
     return steps;
   }
   if (isAccepted(standing, steps.panic, nowMs)) return stepMembers({ ...input, mayDropAll: true });
-  const alarm = alarmAfter(desk.alarms.members, steps.panic.join(' '), nowMs);
+  const alarm = alarmAfter(service.alarms.members, steps.panic.join(' '), nowMs);
   if (isBelieved(alarm, nowMs)) return stepMembers({ ...input, mayDropAll: true });
-  desk.alarms.members = alarm;
-  await settleAlarm(deps, desk);
+  service.alarms.members = alarm;
+  await settleAlarm(deps, service);
   return { ...steps, dueAtMs: nextLookMs(alarm) };
 }
 
 /** Writes whether the pool is frozen, if the database says otherwise. */
-export async function settleAlarm(deps: BalancingDeps, desk: PoolService): Promise<void> {
-  const { members, objects } = desk.alarms;
+export async function settleAlarm(deps: BalancingDeps, service: PoolService): Promise<void> {
+  const { members, objects } = service.alarms;
   const snapshot = [members?.snapshot, objects?.snapshot].filter(Boolean).join(' + ') || null;
-  const { frozen } = desk.standing();
-  if (snapshot === desk.frozenAs && (frozen === null) === (snapshot === null)) return;
+  const { frozen } = service.standing();
+  if (snapshot === service.frozenAs && (frozen === null) === (snapshot === null)) return;
   if (snapshot === null && frozen === null) {
-    desk.frozenAs = null;
+    service.frozenAs = null;
     return;
   }
-  const book = deps.keeper.require().balancing;
+  const repository = deps.keeper.require().balancing;
   if (snapshot === null) {
-    await book.note(desk.lease(), desk.name, { frozen: null });
-    deps.log.info(desk.name, 'the panic guard allows members to leave again');
+    await repository.note(service.lease(), service.name, { frozen: null });
+    deps.log.info(service.name, 'the panic guard allows members to leave again');
   } else {
     const count = new Set(snapshot.split(' ').filter((word) => word !== '+')).size;
     const reason = `${count} members would leave at once`;
-    await book.note(desk.lease(), desk.name, { frozen: { reason, snapshot } });
-    if (desk.frozenAs === null) deps.log.error({ ...desk.name, count }, FROZEN);
+    await repository.note(service.lease(), service.name, { frozen: { reason, snapshot } });
+    if (service.frozenAs === null) deps.log.error({ ...service.name, count }, FROZEN);
   }
-  desk.frozenAs = snapshot;
+  service.frozenAs = snapshot;
 }
 
 const FROZEN =
@@ -226,11 +227,11 @@ interface RefusedMachines {
 /** Makes the calls in order, as many together as the balancer accepts. */
 async function callAll(
   deps: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   calls: readonly ModeCall[],
 ): Promise<RefusedMachines> {
-  const { refusing, openAtMs } = desk.memory;
-  const { atOnce } = desk.balancer.capabilities;
+  const { refusing, openAtMs } = service.memory;
+  const { atOnce } = service.balancer.capabilities;
   const before = new Map(refusing);
   const left = new Set<MachineId>();
   let hasFailed = false;
@@ -247,23 +248,23 @@ async function callAll(
         due.push(each);
       }
     }
-    const ends = await desk.changeAllInTurn(
+    const ends = await service.changeAllInTurn(
       due.map(({ ref, mode }) => ({
         isWanted: () => true,
-        call: ({ signal }) => desk.balancer.setMember!(ref, mode, desk.pool, { signal }),
+        call: ({ signal }) => service.balancer.setMember!(ref, mode, service.pool, { signal }),
       })),
     );
     for (const [at, end] of ends.entries()) {
       if (end.status === 'fulfilled') continue;
       deps.keeper.require().signal.throwIfAborted();
       // A call that the loss of our lease or our own stop aborted was not refused.
-      desk.lease();
+      service.lease();
       const { machineId, mode } = due[at]!;
       const why = explain(end.reason);
       left.add(machineId);
       if (PASSING.has(codeOf(end.reason))) hasFailed = true;
       else refusing.set(machineId, callRefused(before.get(machineId), mode, why, deps.nowMs()));
-      const fields = { ...desk.name, machine: machineId, mode, cause: why };
+      const fields = { ...service.name, machine: machineId, mode, cause: why };
       deps.log.warn(fields, 'the balancer did not apply the mode of a member');
     }
   }
@@ -292,23 +293,23 @@ export const PASSING: ReadonlySet<string> = new Set([
 /** Logs one line per member that changed its state. */
 function report(
   { log, metrics }: BalancingDeps,
-  desk: PoolService,
+  service: PoolService,
   before: MemberRow | undefined,
   machine: MachineId,
 ): void {
-  const row = desk.rows.get(machine);
-  if (before && !row) log.debug({ ...desk.name, machine }, 'a machine is no longer a member');
+  const row = service.rows.get(machine);
+  if (before && !row) log.debug({ ...service.name, machine }, 'a machine is no longer a member');
   if (!row) return;
   if (before?.note !== row.note && row.note !== null && mayServe(row)) {
-    log.info({ ...desk.name, machine, state: row.state, note: row.note }, 'a member is noted');
+    log.info({ ...service.name, machine, state: row.state, note: row.note }, 'a member is noted');
   }
   if (before?.state === row.state) return;
-  const fields = { ...desk.name, machine, from: before?.state ?? null, to: row.state };
+  const fields = { ...service.name, machine, from: before?.state ?? null, to: row.state };
   log.info({ ...fields, how: row.how, reason: row.note }, 'a member changed its state');
   if (row.state === 'drained' && before?.state === 'draining') {
     metrics.observe(
       'shepherd_lb_drain_duration_seconds',
-      desk.labels,
+      service.labels,
       Math.max(0, row.sinceMs - before.sinceMs) / 1_000,
     );
   }

@@ -18,7 +18,7 @@ export interface GuardDeps {
   /** Whether a heartbeat arriving now would be recorded. */
   readonly isTakingIn: () => boolean;
   /** Whether it applies requests about the guard; absent: true. */
-  readonly settles?: boolean;
+  readonly isApplying?: boolean;
   /** A daemon of rank n waits n times this before it applies a request. */
   readonly headStartMs: number;
   readonly log: Log;
@@ -36,7 +36,7 @@ export function provideGuard(deps: GuardDeps) {
         const found = await bmdb.guard.assess({ ingestUp: isTakingIn() });
         return { rows: found.rows, counts: found.counts, standings: watch.judge(found) };
       }),
-      settleGuardRequests: fromPromise<void, void>(({ signal }) => settleDue(deps, signal)),
+      settleGuardRequests: fromPromise<void, void>(({ signal }) => applyDue(deps, signal)),
     },
     actions: {
       reportFindings: (_, { findings }) => watch.take(findings, findings.standings),
@@ -51,15 +51,15 @@ export function provideGuard(deps: GuardDeps) {
 }
 
 /** Applies due requests one after the other; a failure does not hold up the others. */
-async function settleDue(deps: GuardDeps, signal: AbortSignal): Promise<void> {
+async function applyDue(deps: GuardDeps, signal: AbortSignal): Promise<void> {
   const { keeper, log } = deps;
-  const { settles = true } = deps;
-  const open = settles ? deps.mirror.requests().filter(isGuards(deps)) : [];
+  const { isApplying = true } = deps;
+  const open = isApplying ? deps.mirror.requests().filter(isGuards(deps)) : [];
   if (open.length === 0) return;
   const session = keeper.require();
   for (const request of open.filter(isDue(deps, session.sessionId))) {
     if (signal.aborted) return;
-    await settle(session, request, log);
+    await applyOne(session, request, log);
   }
 }
 
@@ -85,12 +85,12 @@ function keyOf({ provider, slotId, pool }: RequestRow): string {
   return provider !== null && slotId !== null ? slot(provider, slotId) : (provider ?? 'fleet');
 }
 
-async function settle(session: BmdbSession, request: RequestRow, log: Log): Promise<void> {
+async function applyOne(session: BmdbSession, request: RequestRow, log: Log): Promise<void> {
   const { key, verb, by, reason } = request;
   const fields = { request: key, verb, of: keyOf(request), by, reason };
   try {
-    const settled = await session.settle(key);
-    if (settled) log.info({ ...fields, state: settled.state, outcome: settled.outcome }, SETTLED);
+    const applied = await session.applyRequest(key);
+    if (applied) log.info({ ...fields, state: applied.state, outcome: applied.outcome }, SETTLED);
   } catch (err) {
     log.warn({ ...fields, err }, 'a request could not be applied yet');
   }

@@ -8,11 +8,11 @@ import {
   GUARD_STATES,
   gravest,
   recoveryBar,
-  standingsOf,
+  guardStatuses,
   type GuardPicture,
-  type GuardStanding,
+  type GuardStatus,
   type GuardState,
-} from '../../domain/recovery/standing.ts';
+} from '../../domain/recovery/guard-status.ts';
 import { sameData } from '../../lib/data.ts';
 
 export interface GuardWatchDeps {
@@ -33,7 +33,7 @@ export interface GuardView extends GuardPicture {
   readonly state: GuardState;
   readonly reason: string | null;
   /** The fleet first, then providers. */
-  readonly standings: readonly GuardStanding[];
+  readonly standings: readonly GuardStatus[];
   /** Time for which recovery of the fleet or a provider was seen frozen since start. */
   readonly frozenSeconds: number;
 }
@@ -42,9 +42,9 @@ export interface GuardView extends GuardPicture {
 export interface GuardWatch {
   view(): GuardView;
   /** Judges the assessment; changes nothing. */
-  judge(found: GuardAssessment): readonly GuardStanding[];
+  judge(found: GuardAssessment): readonly GuardStatus[];
   /** To be called after an assessment of the fleet. */
-  take(picture: GuardPicture, standings: readonly GuardStanding[]): void;
+  take(picture: GuardPicture, standings: readonly GuardStatus[]): void;
   /** Forgets the guard's state, because its chart crashed or stopped. */
   lose(): void;
   /** Why no machine of the provider may be recovered, as far as is known; null: no objection. */
@@ -52,7 +52,7 @@ export interface GuardWatch {
 }
 
 interface KnownGuard extends GuardPicture {
-  readonly standings: readonly GuardStanding[];
+  readonly standings: readonly GuardStatus[];
   readonly atMs: number;
 }
 
@@ -86,7 +86,7 @@ export function createGuardWatch(deps: GuardWatchDeps): GuardWatch {
     },
     judge: (found) => {
       const moment = { nowMs: nowMs(), policy, heartbeatMs };
-      return standingsOf(found, moment).map((each) => withSince(each, known.standings, nowMs()));
+      return guardStatuses(found, moment).map((each) => withSince(each, known.standings, nowMs()));
     },
     take: ({ rows, counts }, standings) => show({ rows, counts, standings }),
     lose: () => show({ rows: known.rows, counts: known.counts, standings: [BLIND] }),
@@ -122,10 +122,10 @@ const labelOf = (scope: string): string => (scope === FLEET ? scope : `provider 
 
 /** If no row gives a state's start, it began when this daemon first saw it. */
 function withSince(
-  standing: GuardStanding,
-  before: readonly GuardStanding[],
+  standing: GuardStatus,
+  before: readonly GuardStatus[],
   nowMs: number,
-): GuardStanding {
+): GuardStatus {
   if (standing.sinceMs !== null || standing.state === 'watching') return standing;
   const known = before.find(({ scope }) => scope === standing.scope);
   const isSame = known?.state === standing.state;
@@ -133,7 +133,7 @@ function withSince(
 }
 
 interface KnownGuard extends GuardPicture {
-  readonly standings: readonly GuardStanding[];
+  readonly standings: readonly GuardStatus[];
 }
 
 /**

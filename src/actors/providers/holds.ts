@@ -16,7 +16,7 @@ import {
 } from '../../domain/provisioning/provider-holds.ts';
 
 interface HoldKeeperDeps {
-  readonly book: ProviderHoldRepository;
+  readonly repository: ProviderHoldRepository;
   /** All holds, as of the last read of the BMDB. */
   readonly rows: () => readonly ProviderHoldRow[];
   /** Database clock, epoch ms. */
@@ -82,7 +82,7 @@ interface Own {
 }
 
 export function createHoldKeeper(deps: HoldKeeperDeps): HoldKeeper {
-  const { book, clock, log, nowMs } = deps;
+  const { repository, clock, log, nowMs } = deps;
   const own = new Map<string, Own>();
   /** Start of the call that tests whether a throttle is still needed. */
   const trials = new Map<string, number>();
@@ -107,7 +107,7 @@ export function createHoldKeeper(deps: HoldKeeperDeps): HoldKeeper {
     const row = { provider, kind, key, level, cause, amount, untilMs: nowMs() + forMs };
     const atMs = clock.monotonic();
     own.set(`${provider} ${kind} ${key}`, { provider, row, liftedUntilMs: -Infinity, atMs });
-    await book.impose({ provider, ...hold });
+    await repository.impose({ provider, ...hold });
     log.warn({ provider, kind, key, forMs, level, cause }, 'a hold on the provider is imposed');
   };
   const lift = async (provider: ProviderName, { kind, key, seenUntilMs }: Lift): Promise<void> => {
@@ -116,7 +116,7 @@ export function createHoldKeeper(deps: HoldKeeperDeps): HoldKeeper {
     if (known && known.untilMs > liftedUntilMs) return;
     const atMs = clock.monotonic();
     own.set(`${provider} ${kind} ${key}`, { provider, row: null, liftedUntilMs, atMs });
-    const count = await book.lift(provider, kind, key, liftedUntilMs);
+    const count = await repository.lift(provider, kind, key, liftedUntilMs);
     if (count > 0) log.info({ provider, kind, key }, 'a hold on the provider is lifted');
   };
   const carryOut = async (provider: ProviderName, order: HoldOrder): Promise<void> => {

@@ -118,7 +118,7 @@ export interface UnlistedHere {
 }
 
 interface ListingHealthDeps {
-  readonly book: Pick<ListingRepository, 'failed' | 'succeeded'>;
+  readonly repository: Pick<ListingRepository, 'failed' | 'succeeded'>;
   readonly keeper: Pick<SessionKeeper, 'current'>;
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
@@ -140,7 +140,7 @@ export interface ListingHealth {
 const CAUSE_MAX = 300;
 
 export function createListingHealth(deps: ListingHealthDeps): ListingHealth {
-  const { book, keeper, nowMs, log, onChange } = deps;
+  const { repository, keeper, nowMs, log, onChange } = deps;
   const failing = new Map<ProviderName, UnlistedHere>();
   /** Our last write to the BMDB, and its session; no cause: listings work. */
   const written = new Map<
@@ -154,8 +154,8 @@ export function createListingHealth(deps: ListingHealthDeps): ListingHealth {
     const before = written.get(provider);
     if (by === undefined || (before?.by === by && before.cause === cause)) return;
     try {
-      if (cause === null) await book.succeeded(provider, by);
-      else await book.failed({ provider, sessionId: by, cause });
+      if (cause === null) await repository.succeeded(provider, by);
+      else await repository.failed({ provider, sessionId: by, cause });
       written.set(provider, { by, cause });
     } catch (error) {
       const fields = { provider, cause: explain(error) };

@@ -11,7 +11,7 @@ import type { ProviderName } from '../../domain/ids.ts';
 
 /** Read-only records, for commands without a session. */
 export const createReadRecords = (provider: ProviderName, bmdb: RecordsDeps['bmdb']): Records =>
-  createRecords(provider, { bmdb, book: () => refuseToWrite(provider) });
+  createRecords(provider, { bmdb, repository: () => refuseToWrite(provider) });
 
 function refuseToWrite(provider: ProviderName): never {
   const what = `this command does not write the records of provider ${provider}`;
@@ -21,18 +21,19 @@ function refuseToWrite(provider: ProviderName): never {
 interface RecordsDeps {
   readonly bmdb: Pick<Bmdb, 'records'>;
   /** The live session's records. @throws {FleetError} there is no session. */
-  readonly book: () => RecordRepository;
+  readonly repository: () => RecordRepository;
 }
 
 /** A driver's records for a configured provider: rows of the BMDB. */
-export function createRecords(provider: ProviderName, { bmdb, book }: RecordsDeps): Records {
+export function createRecords(provider: ProviderName, { bmdb, repository }: RecordsDeps): Records {
   const of = (key: string) => ({ provider, key });
   return {
     all: (options) => asked(options, READ, () => bmdb.records.all(provider, options.signal)),
-    make: (key, value, options) => asked(options, FIRST, () => book().make(of(key), value)),
+    make: (key, value, options) => asked(options, FIRST, () => repository().make(of(key), value)),
     replace: (key, value, version, options) =>
-      asked(options, LATER, () => book().replace(of(key), value, version)),
-    drop: (key, version, options) => asked(options, LATER, () => book().drop(of(key), version)),
+      asked(options, LATER, () => repository().replace(of(key), value, version)),
+    drop: (key, version, options) =>
+      asked(options, LATER, () => repository().drop(of(key), version)),
   };
 }
 

@@ -212,8 +212,8 @@ async function restoreHolds(
     const target = { provider, slotId, machineId: null };
     const what = { verb: 'hold', target, kind, untilMs: null } as const;
     const key = `adopted ${witness} ${kind}`;
-    await bmdb.requests.file({ key, by: 'shepherd', reason, what });
-    await session.settle(key);
+    await bmdb.requests.submit({ key, by: 'shepherd', reason, what });
+    await session.applyRequest(key);
     log.info({ slot: slotName(provider, slotId), device: device.id, kind }, 'hold restored');
   }
 }

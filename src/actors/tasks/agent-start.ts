@@ -14,7 +14,7 @@ import {
 } from '../../domain/errors.ts';
 import type { MachineRow, ProviderMachine } from '../../domain/machine.ts';
 import { plainText } from '../../lib/texts.ts';
-import type { TakeoverTold } from '../../machines/takeover.ts';
+import type { AgentStartResults } from '../../machines/agent-start.ts';
 import type { Job } from '../../machines/task.ts';
 import type { Turn } from '../turns/turns.ts';
 import type { HostKeyEvidence } from './host-key-proof.ts';
@@ -35,7 +35,7 @@ import {
   type TaskDeps,
 } from './task.ts';
 
-export interface TakeOverDeps extends TaskDeps {
+export interface AgentStartDeps extends TaskDeps {
   readonly agent: {
     /** One program for all machines, or one per processor name: `x64`, `arm64`. */
     readonly file: UploadFile | ReadonlyMap<string, UploadFile>;
@@ -52,7 +52,7 @@ const LONG_BACKOFF_MS = 30 * 60_000;
 type StartStage = 'located' | 'connect' | 'hostkey' | 'upload' | 'execute' | 'protocol' | 'record';
 
 /** A machine whose agent is being started. */
-interface Starting extends Claimed<TakeOverDeps> {
+interface Starting extends Claimed<AgentStartDeps> {
   /** Facts that a give-up needs and a chart cannot hold. */
   readonly start: {
     /** The stage at which a failure would occur now. */
@@ -61,11 +61,12 @@ interface Starting extends Claimed<TakeOverDeps> {
     machine?: ProviderMachine;
   };
 }
-type StartContext<Part extends keyof TakeoverTold = never> = Starting & Pick<TakeoverTold, Part>;
-type Trust = TakeoverTold['trust'];
+type StartContext<Part extends keyof AgentStartResults = never> = Starting &
+  Pick<AgentStartResults, Part>;
+type Trust = AgentStartResults['trust'];
 
-/** The services of the `takeover` chart. Each step may run again after a crash. */
-export function agentStartServices(deps: TakeOverDeps) {
+/** The services of the `agentStart` chart. Each step may run again after a crash. */
+export function agentStartServices(deps: AgentStartDeps) {
   const { claim: claimed, step, giveUp } = stepsOf(deps, beginStart);
   return {
     claimStart: claimed<void>(() => undefined),
@@ -98,7 +99,7 @@ export function agentStartServices(deps: TakeOverDeps) {
 
 const isOnTheWay = (at: StartStage): boolean => at === 'located' || at === 'connect';
 
-const beginStart = async (deps: TakeOverDeps, turn: Turn, job: Job): Promise<Starting> => ({
+const beginStart = async (deps: AgentStartDeps, turn: Turn, job: Job): Promise<Starting> => ({
   ...(await claim(deps, 'ShepherdAgentStart', turn, job)),
   start: { at: 'located' },
 });
@@ -113,7 +114,7 @@ async function locateAndConnect(given: StartContext) {
   start.at = 'hostkey';
 }
 
-async function verifyHost(given: StartContext): Promise<Pick<TakeoverTold, 'trust'>> {
+async function verifyHost(given: StartContext): Promise<Pick<AgentStartResults, 'trust'>> {
   const { signal, start } = given;
   const session = shellOf(given);
   const evidence = await proveHost(given, required(start.machine, 'place'), session);
@@ -133,7 +134,7 @@ async function upload(given: StartContext<'trust'>) {
   start.at = 'execute';
 }
 
-async function execute(given: StartContext<'trust'>): Promise<Pick<TakeoverTold, 'agent'>> {
+async function execute(given: StartContext<'trust'>): Promise<Pick<AgentStartResults, 'agent'>> {
   const { deps, slot, work, start, signal } = given;
   const { agent, protocol, log } = deps;
   const { newHostKey } = given.trust;

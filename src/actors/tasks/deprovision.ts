@@ -3,7 +3,7 @@ import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import { isProviderError, TimedOut } from '../../domain/errors.ts';
 import { providerOf, slotIdOf } from '../../domain/ids.ts';
 import type { MachineRow } from '../../domain/machine.ts';
-import type { DeprovisionTold } from '../../machines/deprovision.ts';
+import type { DeprovisionResults } from '../../machines/deprovision.ts';
 import type { Job } from '../../machines/task.ts';
 import type { Turn } from '../turns/turns.ts';
 import { createSendCheck, type HoldKeeper } from '../providers/holds.ts';
@@ -33,8 +33,9 @@ const BACKOFF: BackoffDescriptor = { initialMs: 10_000, exponent: 2, maximumMs: 
 interface Leaving extends Claimed<DeprovisionDeps> {
   readonly request: NonNullable<MachineRow['deprovision']>;
 }
-type LeavingContext<Part extends keyof DeprovisionTold = never> = Leaving & DeprovisionFacts<Part>;
-type DeprovisionFacts<Part extends keyof DeprovisionTold> = Pick<DeprovisionTold, Part>;
+type LeavingContext<Part extends keyof DeprovisionResults = never> = Leaving &
+  DeprovisionFacts<Part>;
+type DeprovisionFacts<Part extends keyof DeprovisionResults> = Pick<DeprovisionResults, Part>;
 
 /** The services of the `deprovision` chart. Each step may run again after a crash. */
 export function deprovisionServices(deps: DeprovisionDeps) {

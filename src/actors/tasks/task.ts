@@ -237,8 +237,8 @@ export function stepsOf<Deps extends TaskDeps, Given extends Claimed>(
         });
       }),
     /** A step after the claim, under the claim's signal. */
-    step: <Told extends object, Output>(act: (given: Given & Told) => Promise<Output>) =>
-      fromPromise<Output, Job & Told>(async ({ input, signal }) => {
+    step: <Results extends object, Output>(act: (given: Given & Results) => Promise<Output>) =>
+      fromPromise<Output, Job & Results>(async ({ input, signal }) => {
         const turn = taskPool.turn(input.slot);
         return during(turn, signal, () => act({ ...input, ...claimOf(turn) }));
       }),

@@ -344,7 +344,7 @@ export const awaitTurn = (deps: AwaitTurnDeps) =>
     await taskPool.grant(slot, next, signal, row ? seniorityOf(PROCESS[next], row) : undefined);
   });
 
-export type SettleRequestDeps = Pick<
+export type ApplyRequestDeps = Pick<
   AwaitTurnDeps,
   'keeper' | 'sessions' | 'headStartMs' | 'facts' | 'clock'
 > & { readonly log: Log };
@@ -354,7 +354,7 @@ export type SettleRequestDeps = Pick<
  * ranked daemons, unless one of them has applied it. One transaction of the BMDB; safe to repeat.
  * Rejects while the request must stay open.
  */
-export const settleRequest = (deps: SettleRequestDeps) =>
+export const applyRequest = (deps: ApplyRequestDeps) =>
   fromPromise<string, RequestInput>(async ({ input: { slot, key }, signal }) => {
     const { keeper, log } = deps;
     const session = await keeper.whenAlive(signal);
@@ -363,7 +363,7 @@ export const settleRequest = (deps: SettleRequestDeps) =>
     const known = deps.facts().get(slot);
     if (known && !known.requests.some((each) => each.key === key)) return key;
     try {
-      const state = await session.settle(key);
+      const state = await session.applyRequest(key);
       if (state === null) throw new StaysOpen(key);
       const { verb, by, reason, outcome } = state;
       log.info({ slot, key, verb, by, reason, state: state.state, outcome }, 'request settled');

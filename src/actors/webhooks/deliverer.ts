@@ -103,7 +103,7 @@ async function deliverWhileLeased(
   const round = createRound(
     deps,
     endpoint,
-    { lease, desk: session.webhooks, signal },
+    { lease, service: session.webhooks, signal },
     begun.toldTo,
   );
   try {
@@ -120,13 +120,13 @@ interface Item {
   readonly attempts: number;
   readonly isNew: boolean;
 }
-interface Settled {
+interface JudgedDelivery {
   readonly item: Item;
   readonly verdict: DeliveryVerdict;
 }
 interface HeldDelivery {
   readonly lease: Lease;
-  readonly desk: WebhookService;
+  readonly service: WebhookService;
   readonly signal: AbortSignal;
 }
 
@@ -134,10 +134,10 @@ interface HeldDelivery {
 function createRound(deps: DelivererDeps, endpoint: Endpoint, held: HeldDelivery, toldTo: string) {
   const { bmdb, clock, random, log, metrics, nowMs, pollMs } = deps;
   const { name, sender, source } = endpoint;
-  const { lease, desk, signal } = held;
+  const { lease, service, signal } = held;
   const queue: Item[] = [];
   const underWay = new Map<string, Promise<void>>();
-  let settled: Settled[] = [];
+  let settled: JudgedDelivery[] = [];
   /** New events that were read and not recorded yet, in order. */
   const open = new Map<string, FleetEvent>();
   let readTo = toldTo;
@@ -162,7 +162,7 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: HeldDelivery
     const types = [...new Set([...endpoint.types, 'webhook.test' as const])];
     const query = { after: readTo, limit: READ_MAX, types };
     const [due, page] = await Promise.all([
-      desk.due(name, busy(), READ_MAX),
+      service.due(name, busy(), READ_MAX),
       bmdb.events.read(query, signal),
     ]);
     const again = due.map((each): Item => ({ ...each, isNew: false }));
@@ -221,7 +221,7 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: HeldDelivery
     // Deliveries that end meanwhile are recorded next time.
     settled = [];
     try {
-      await desk.record(lease, name, results);
+      await service.record(lease, name, results);
     } catch (error) {
       settled = [...these, ...settled];
       throw error;
@@ -276,14 +276,14 @@ const isThere = ({ status }: DeliveryAnswer): boolean =>
 
 const outcomeOf = ({ verdict }: DeliveryVerdict) => (verdict === 'retry' ? 'failed' : verdict);
 
-const deadOf = (settled: readonly Settled[]) =>
+const deadOf = (settled: readonly JudgedDelivery[]) =>
   settled.flatMap(({ item, verdict }) =>
     verdict.verdict === 'dead'
       ? [{ verdict, number: item.number, type: item.event?.type ?? null }]
       : [],
   );
 
-function resultsOf(settled: readonly Settled[], toldTo: string): DeliveryResults {
+function resultsOf(settled: readonly JudgedDelivery[], toldTo: string): DeliveryResults {
   const delivered = settled.filter(({ verdict }) => verdict.verdict === 'delivered');
   const gone = settled.find(({ verdict }) => verdict.verdict === 'disabled');
   return {

@@ -30,13 +30,17 @@ export type ThreadStart = Pick<
 /** Messages from the daemon to the thread. */
 export type ToThread =
   /** Outcomes in the order of the batch. An error is sent as text; agents never see it. */
-  | { readonly kind: 'recorded'; readonly id: number; readonly outcomes: readonly ToldOutcome[] }
+  | {
+      readonly kind: 'recorded';
+      readonly id: number;
+      readonly outcomes: readonly ForwardedOutcome[];
+    }
   | { readonly kind: 'missing'; readonly id: number; readonly machines: readonly MachineId[] }
   | { readonly kind: 'failed'; readonly id: number; readonly cause: string }
   | { readonly kind: 'present'; readonly tls: ServerKeys }
   | { readonly kind: 'close'; readonly graceMs: number };
 
-type ToldOutcome = HeartbeatOutcome | { readonly kind: 'unavailable'; readonly cause: string };
+type ForwardedOutcome = HeartbeatOutcome | { readonly kind: 'unavailable'; readonly cause: string };
 
 /** Messages from the thread to the daemon. */
 export type FromThread =

@@ -36,7 +36,7 @@ export interface Heard {
 }
 
 /** What an agent learns about the system that it runs in. */
-export interface ToldOfSystem {
+export interface SystemTerms {
   /** The system may be discarded, so the machine may be rebooted into what the agent installed. */
   readonly throwAway: boolean;
 }
@@ -44,7 +44,7 @@ export interface ToldOfSystem {
 /** Messages to a new agent over SSH, and its answer. */
 export interface TakeoverProtocol {
   /** Serialized `TakeoverInit` for this machine. Without `told`, the agent keeps the system. */
-  request(machineId: MachineId, told?: ToldOfSystem): Uint8Array;
+  request(machineId: MachineId, told?: SystemTerms): Uint8Array;
   /**
    * Checks the agent's whole standard output against the request.
    * @throws {Malformed} not a `TakeoverResponse`, no result, wrong echo, key not 32 bytes.
@@ -53,6 +53,6 @@ export interface TakeoverProtocol {
   answer(
     machineId: MachineId,
     stdout: Uint8Array,
-    told?: ToldOfSystem,
+    told?: SystemTerms,
   ): { readonly publicKey: Uint8Array; readonly warnings: readonly string[] };
 }

@@ -2,7 +2,7 @@ import { Malformed, RemoteFailure } from '../../domain/errors.ts';
 import { visibleText } from '../../lib/texts.ts';
 import { takeoverInitCodec } from '../../wire/codec.ts';
 import { readTakeoverResponse, type TakeoverVerdict } from '../../wire/takeover.ts';
-import type { TakeoverProtocol, ToldOfSystem } from './port.ts';
+import type { TakeoverProtocol, SystemTerms } from './port.ts';
 
 /** What every agent of this daemon learns. */
 export interface TakeoverProtocolOptions {
@@ -12,7 +12,7 @@ export interface TakeoverProtocolOptions {
   readonly caCertificate: Uint8Array | (() => Uint8Array);
 }
 
-const KEPT: ToldOfSystem = { throwAway: false };
+const KEPT: SystemTerms = { throwAway: false };
 
 const RECEIVED_MAX = 200;
 
@@ -36,13 +36,13 @@ export function createTakeoverProtocol(options: TakeoverProtocolOptions): Takeov
     const found = authority();
     if (Buffer.compare(found, told[0]) !== 0) told.splice(0, 2, found, told[0]);
   };
-  const initFor = (machineId: string, { throwAway }: ToldOfSystem, caCertificate: Uint8Array) => ({
+  const initFor = (machineId: string, { throwAway }: SystemTerms, caCertificate: Uint8Array) => ({
     machineId,
     bmaasEndpoint: endpoint,
     caCertificate,
     throwAway,
   });
-  const judge = (machineId: string, of: ToldOfSystem, stdout: Uint8Array): TakeoverVerdict => {
+  const judge = (machineId: string, of: SystemTerms, stdout: Uint8Array): TakeoverVerdict => {
     const [now, before] = told;
     const verdict = readTakeoverResponse(initFor(machineId, of, now), stdout);
     if (verdict.kind !== 'malformed' || before === null) return verdict;

@@ -177,7 +177,7 @@ export interface DevicePoll {
 }
 
 /** Logins of commands. Each call is one statement. */
-export interface DeviceLoginBook {
+export interface DeviceLoginRepository {
   /** @returns false: the short code is taken, or too many logins wait. Also forgets old ones. */
   add(login: NewDeviceLogin): Promise<boolean>;
   /** The login of this short code, while it waits. */
@@ -199,5 +199,5 @@ export interface AccessRepository {
   readonly tokens: TokenRepository;
   readonly sessions: ConsoleSessionRepository;
   readonly codes: LoginCodeRepository;
-  readonly devices: DeviceLoginBook;
+  readonly devices: DeviceLoginRepository;
 }

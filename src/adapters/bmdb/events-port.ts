@@ -63,7 +63,7 @@ export const BEFORE_ALL = '0';
 /** States of webhooks, and what operators do with their deliveries. */
 export interface WebhookRepository {
   /** Webhooks with at least one delivery attempt, by name. */
-  list(signal: AbortSignal): Promise<readonly WebhookStanding[]>;
+  list(signal: AbortSignal): Promise<readonly WebhookStatus[]>;
   /** Failed deliveries, latest event first. */
   deliveries(query: DeliveryQuery, signal: AbortSignal): Promise<readonly FailedDelivery[]>;
   /** Retries a failed delivery at once, from its first attempt. @returns false if there is none. */
@@ -72,7 +72,7 @@ export interface WebhookRepository {
   enable(webhook: string): Promise<boolean>;
 }
 
-export interface WebhookStanding {
+export interface WebhookStatus {
   readonly name: string;
   /** Events up to this number were delivered, have failed, or are not wanted. */
   readonly toldTo: string;

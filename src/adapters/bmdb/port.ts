@@ -217,7 +217,7 @@ export interface BmdbSession {
    * @returns null if the request stays open, because it is an order that may still be carried out.
    * @throws {SessionExpired} @throws {NotFound} there is no such request.
    */
-  settle(key: string): Promise<RequestState | null>;
+  applyRequest(key: string): Promise<RequestState | null>;
   /** Writes what a provider reports about an existing machine; absent keys keep their values. */
   updateProvided(machineId: MachineId, patch: ProvidedPatch): Promise<void>;
 }

@@ -16,7 +16,7 @@ export interface RequestRepository {
    * @throws {NothingToDo} an order for this machine is already open; the message names its
    *   requester.
    */
-  file(request: NewRequest): Promise<RequestState>;
+  submit(request: NewRequest): Promise<RequestState>;
   /**
    * Commits several requests in one transaction, or none of them. A second call with the same key
    * and digest changes nothing and returns the first batch's state.
@@ -24,7 +24,7 @@ export interface RequestRepository {
    * @throws {UsageError} a value makes no sense, there are no requests, or more than `BATCH_MAX`.
    * @throws {BatchRefused} some requests cannot be accepted; gives the reason for each.
    */
-  fileBatch(batch: NewBatch): Promise<RequestBatch>;
+  submitBatch(batch: NewBatch): Promise<RequestBatch>;
   /** State of a batch; null if none has this key. */
   readBatch(key: string, signal: AbortSignal): Promise<RequestBatch | null>;
   /** States of requests; unknown keys are left out. */

@@ -47,7 +47,7 @@ export interface SubmittedRequest {
   readonly parameters: RequestDetails;
 }
 /** A batch as stored. Its head is a request that is complete as soon as it is submitted. */
-export interface FiledBatch {
+export interface SubmittedBatch {
   readonly head: SubmittedRequest;
   readonly digest: string;
   /** Outcome of the head, for people. */
@@ -59,7 +59,7 @@ export interface FiledBatch {
 export type RequestDetails = Readonly<Record<string, unknown>>;
 
 /** @throws {UsageError} a value makes no sense. */
-export function filedRequest(request: NewRequest): SubmittedRequest {
+export function submittedRequest(request: NewRequest): SubmittedRequest {
   const { key, validForMs = VALID_FOR_MS, what } = request;
   // If the same key is submitted again, these are compared with the stored values.
   const [by, reason] = [plainText(request.by), plainText(request.reason)];
@@ -77,25 +77,25 @@ export function filedRequest(request: NewRequest): SubmittedRequest {
 }
 
 /** @throws {UsageError} a value makes no sense, there are no requests, or too many. */
-export function filedBatch({ key, digest, requests }: NewBatch): FiledBatch {
-  const filed = requests.map((each) => ({ ...filedRequest(each), batch: key }));
-  const [first] = filed;
+export function submittedBatch({ key, digest, requests }: NewBatch): SubmittedBatch {
+  const submitted = requests.map((each) => ({ ...submittedRequest(each), batch: key }));
+  const [first] = submitted;
   if (first === undefined) throw new UsageError('a batch has at least one request');
-  if (filed.length > BATCH_MAX) {
-    throw new UsageError(`a batch has at most ${BATCH_MAX} requests, not ${filed.length}`);
+  if (submitted.length > BATCH_MAX) {
+    throw new UsageError(`a batch has at most ${BATCH_MAX} requests, not ${submitted.length}`);
   }
   if (!isKey(key)) throw new UsageError('a key has 1 to 200 printable characters');
-  if (new Set([key, ...filed.map((each) => each.key)]).size <= filed.length) {
+  if (new Set([key, ...submitted.map((each) => each.key)]).size <= submitted.length) {
     throw new UsageError('each request of a batch has a key of its own');
   }
   const { by, standing, reason, validForMs, verb } = first;
   const head = { key, by, standing, reason, validForMs, verb, batch: key, ...NOWHERE };
-  const count = filed.length;
+  const count = submitted.length;
   return {
     head: { ...head, parameters: { batch: { digest, count } } },
     digest,
     outcome: `${count} ${count === 1 ? 'request was' : 'requests were'} filed`,
-    requests: filed.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
+    requests: submitted.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
   };
 }
 
@@ -115,7 +115,7 @@ export function requireAll(
 
 /** @throws {KeyReused} the key belongs to a different batch, or to a request that is no batch. */
 export function requireSameBatch(
-  { head, digest }: FiledBatch,
+  { head, digest }: SubmittedBatch,
   before: { readonly batch: string | null; readonly parameters: unknown; readonly by: string },
 ): void {
   const isSame = before.batch === head.key && before.by === head.by;
@@ -128,9 +128,9 @@ export const digestOf = (parameters: unknown): string | null =>
   HEAD.safeParse(parameters).data?.batch.digest ?? null;
 const HEAD = z.object({ batch: z.object({ digest: z.string() }) });
 
-type RequestPlace = Pick<SubmittedRequest, 'provider' | 'slotId' | 'machineId'>;
+type RequestSubject = Pick<SubmittedRequest, 'provider' | 'slotId' | 'machineId'>;
 
-function placeOf(what: RequestedThing): RequestPlace {
+function placeOf(what: RequestedThing): RequestSubject {
   if ('target' in what) return targetOf(what.verb, what.target);
   const provider = 'provider' in what ? what.provider : 'scope' in what ? what.scope : 'fleet';
   return provider === 'fleet' ? NOWHERE : { ...NOWHERE, provider: requireProvider(provider) };
@@ -143,9 +143,9 @@ function requireProvider(name: ProviderName): ProviderName {
   throw new UsageError(`"${plainText(name, SLOT_MAX)}" is no valid name of a provider`);
 }
 
-const NOWHERE: RequestPlace = { provider: null, slotId: null, machineId: null };
+const NOWHERE: RequestSubject = { provider: null, slotId: null, machineId: null };
 
-function targetOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): RequestPlace {
+function targetOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): RequestSubject {
   requireProvider(provider);
   if (slotId === '' || slotId.length > SLOT_MAX || plainText(slotId) !== slotId) {
     throw new UsageError(`"${plainText(slotId, SLOT_MAX)}" is no valid name of a slot`);

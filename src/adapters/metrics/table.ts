@@ -6,7 +6,7 @@ import { DAEMON_ROLES } from '../../domain/daemons.ts';
 import { PROCESSORS } from '../../domain/processor.ts';
 import { CREATION_OUTCOMES } from '../../domain/provisioning/provider-tags.ts';
 import { RUNGS } from '../../domain/recovery/rungs.ts';
-import { GUARD_STATES } from '../../domain/recovery/standing.ts';
+import { GUARD_STATES } from '../../domain/recovery/guard-status.ts';
 import { STATISTICS_PARTS } from '../../domain/statistics.ts';
 
 const POOL = ['driver', 'lb', 'pool'] as const;

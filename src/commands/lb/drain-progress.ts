@@ -29,8 +29,8 @@ interface MemberState {
  */
 export const untilLetGo =
   (wanted: LetGo, session: Session): Follow =>
-  async (filed, endMs) => {
-    const slots = new Set((await allIn(filed, session)).flatMap(({ slot }) => slot ?? []));
+  async (submitted, endMs) => {
+    const slots = new Set((await allIn(submitted, session)).flatMap(({ slot }) => slot ?? []));
     let before: readonly MemberState[] | null = null;
     // The request stays valid. When the wait ends, the command reports the progress.
 
@@ -45,16 +45,16 @@ export const untilLetGo =
 
 /** All requests of a batch. The answer to a large batch has only the first ones. */
 async function allIn(
-  filed: Request | Batch,
+  submitted: Request | Batch,
   { client: { get } }: Session,
 ): Promise<readonly Request[]> {
-  const first = requestsIn(filed);
-  if (!('counts' in filed)) return first;
-  const { open, done, refused } = filed.counts;
+  const first = requestsIn(submitted);
+  if (!('counts' in submitted)) return first;
+  const { open, done, refused } = submitted.counts;
   if (first.length === open + done + refused) return first;
   const all: Request[] = [];
   for (let after: string | null | undefined; after !== null;) {
-    const page: RequestList = await get('/requests', { batch: filed.key, limit: 1_000, after });
+    const page: RequestList = await get('/requests', { batch: submitted.key, limit: 1_000, after });
     all.push(...page.requests);
     after = page.next;
   }

@@ -26,12 +26,12 @@ const LOOK_MS = 1_000;
  * while the console is away for a while.
  * @returns what was seen last; null: nothing was.
  */
-export async function watchPools<Seen>(
+export async function watchPools<Output>(
   { client, signal, monotonic, sleep }: Session,
   endMs: number,
-  look: (pools: readonly Pool[]) => { readonly seen: Seen; readonly isOver: boolean },
-): Promise<Seen | null> {
-  for (let last: Seen | null = null; ;) {
+  look: (pools: readonly Pool[]) => { readonly seen: Output; readonly isOver: boolean },
+): Promise<Output | null> {
+  for (let last: Output | null = null; ;) {
     const beganMs = monotonic();
     const found = await client.get<Pools>('/pools').then(
       ({ pools }) => look(pools),
@@ -48,10 +48,10 @@ export async function watchPools<Seen>(
 }
 
 /** The places of one pool, or of all. @throws {NotFound} there is no such pool. */
-export function placesOf<Place extends { readonly pool: string }>(
+export function placesOf<Item extends { readonly pool: string }>(
   wanted: string | undefined,
-  all: readonly Place[],
-): readonly Place[] {
+  all: readonly Item[],
+): readonly Item[] {
   if (wanted === undefined) return all;
   const own = all.filter(({ pool }) => pool === wanted);
   if (own.length > 0) return own;

@@ -3,7 +3,7 @@ import type { PoolVerb } from '../../domain/verbs.ts';
 import { paragraph } from '../layout.ts';
 import type { Pools } from '../remote/answers.ts';
 import { EXIT_NOT_SETTLED } from '../remote/failures.ts';
-import { file, type AskFlags, type Follow } from '../remote/submit.ts';
+import { submit, type AskFlags, type Follow } from '../remote/submit.ts';
 import type { CommandOutput } from '../remote/output.ts';
 import type { Session } from '../remote/session.ts';
 import { placesNamed, watchPools, type Pool, type PoolNamed } from './status.ts';
@@ -31,10 +31,10 @@ export const runPoolVerb =
     const { pools } = await session.client.get<Pools>('/pools');
     const places = placesNamed({ pool, balancer }, pools);
     const body = { verb, pool, ...(balancer !== undefined && { balancer }) };
-    if (verb !== 'teardown-pool') return file(session, body, { ...flags, waitMs: WAIT_MS });
+    if (verb !== 'teardown-pool') return submit(session, body, { ...flags, waitMs: WAIT_MS });
     if (!yes) return wouldTearDown(pool, places);
     const follow = untilGone({ pool, balancer }, session);
-    return file(session, body, { ...flags, waitMs: TEARDOWN_WAIT_MS, follow });
+    return submit(session, body, { ...flags, waitMs: TEARDOWN_WAIT_MS, follow });
   };
 
 function wouldTearDown(pool: string, places: readonly Pool[]): CommandOutput {

@@ -4,7 +4,7 @@ import { Malformed, NotFound, UsageError } from '../../domain/errors.ts';
 import { printable } from '../../lib/texts.ts';
 import { programVersion } from '../version.ts';
 import type { Whoami, MadeToken, Token, Tokens } from './answers.ts';
-import { createClient, openHttpDoor, requireSecret } from './client.ts';
+import { createClient, createHttpTransport, requireSecret } from './client.ts';
 import {
   addressOf,
   contextsFile,
@@ -30,10 +30,10 @@ export async function whoami({ client }: Session): Promise<CommandOutput> {
     ['role', who.role],
     ['providers', who.providers?.join(', ') ?? 'all'],
     ['by', who.via === 'none' ? 'nothing was shown' : who.via],
-    ['console', client.door.where],
+    ['console', client.transport.where],
   ];
   return {
-    document: { ...who, console: client.door.where },
+    document: { ...who, console: client.transport.where },
     names: [who.name],
     text: (width) => factLines(facts, width),
   };
@@ -44,7 +44,7 @@ export async function makeLink({ client }: Session): Promise<CommandOutput> {
   const { code } = await client.send<{ readonly code: string }>('POST', '/login-codes', {
     body: {},
   });
-  return linkTold(`${new URL('login', client.door.where).href}#${code}`);
+  return linkTold(`${new URL('login', client.transport.where).href}#${code}`);
 }
 
 export const linkTold = (link: string): CommandOutput => ({
@@ -87,8 +87,8 @@ export async function login(
   const shown =
     tokenCommand === undefined ? { token: byBrowser ?? (await askToken()) } : { tokenCommand };
   const token = tokenOf({ ...where, ...shown });
-  const door = openHttpDoor({ ...where, token, version, advice: 'check the address' });
-  const client = createClient(door, new AbortController().signal);
+  const transport = createHttpTransport({ ...where, token, version, advice: 'check the address' });
+  const client = createClient(transport, new AbortController().signal);
   const { name: person, role } = (await client.get<Partial<Whoami> | null>('/whoami')) ?? {};
   if (typeof person !== 'string' || typeof role !== 'string') {
     throw new Malformed(

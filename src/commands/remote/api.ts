@@ -27,7 +27,7 @@ export async function callApi(
     query: Object.fromEntries(new URLSearchParams(search)),
     ...(data !== undefined && { body: bodyOf(data) }),
   };
-  const reply = await client.door.send(question);
+  const reply = await client.transport.send(question);
   requireSuccess(reply, question);
   return { text: reply.text.trimEnd() };
 }

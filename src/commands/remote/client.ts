@@ -82,10 +82,10 @@ export function requireSecret({
 }
 
 /**
- * The door of the console's API.
+ * Sends requests to the console's API over HTTP.
  * @throws {UsageError} as {@link requireSecret}.
  */
-export function openHttpDoor(options: HttpTransportOptions): Transport {
+export function createHttpTransport(options: HttpTransportOptions): Transport {
   if (options.token !== null) requireSecret(options);
   return {
     where: options.url,
@@ -106,7 +106,7 @@ export function openHttpDoor(options: HttpTransportOptions): Transport {
       if (answer.statusCode !== 200) requireSuccess(await replyOf(answer), question);
       yield* eventsIn(answer);
     },
-    elsewhere: (url) => openHttpDoor({ ...options, url }),
+    elsewhere: (url) => createHttpTransport({ ...options, url }),
   };
 }
 
@@ -251,45 +251,45 @@ type Query = Question['query'];
 
 /** Asks the API, and throws if the answer is no success. */
 export interface Client {
-  readonly door: Transport;
+  readonly transport: Transport;
   /** @throws {Refused} {NoConsole} */
-  get<Answer>(path: string, query?: Query): Promise<Answer>;
+  get<Result>(path: string, query?: Query): Promise<Result>;
   /** As {@link get}, but null if the thing does not exist. */
-  find<Answer>(path: string, query?: Query): Promise<Answer | null>;
-  send<Answer>(
+  find<Result>(path: string, query?: Query): Promise<Result | null>;
+  send<Result>(
     method: Question['method'],
     path: string,
     more: Pick<Question, 'body' | 'headers' | 'query'>,
-  ): Promise<Answer>;
+  ): Promise<Result>;
 }
 
 /** @param onReply sees every reply. */
 export function createClient(
-  door: Transport,
+  transport: Transport,
   signal: AbortSignal,
   onReply: (reply: Reply) => void = () => undefined,
 ): Client {
   const ask = async (question: Omit<Question, 'signal'>): Promise<unknown> => {
     const path = API + question.path;
-    const reply = await door.send({ ...question, path, signal });
+    const reply = await transport.send({ ...question, path, signal });
     onReply(reply);
     requireSuccess(reply, { ...question, path });
-    return reply.text === '' ? null : parsed(reply.text, door);
+    return reply.text === '' ? null : parsed(reply.text, transport);
   };
-  const get = <Answer>(path: string, query: Query = {}) =>
-    ask({ method: 'GET', path, query }) as Promise<Answer>;
+  const get = <Result>(path: string, query: Query = {}) =>
+    ask({ method: 'GET', path, query }) as Promise<Result>;
   return {
-    ...{ door, get },
-    async find<Answer>(path: string, query: Query = {}) {
+    ...{ transport, get },
+    async find<Result>(path: string, query: Query = {}) {
       try {
-        return await get<Answer>(path, query);
+        return await get<Result>(path, query);
       } catch (error) {
         if (error instanceof Refused && error.code === 'not-found') return null;
         throw error;
       }
     },
-    send: <Answer>(method: Question['method'], path: string, more: object) =>
-      ask({ method, path, ...more }) as Promise<Answer>,
+    send: <Result>(method: Question['method'], path: string, more: object) =>
+      ask({ method, path, ...more }) as Promise<Result>,
   };
 }
 

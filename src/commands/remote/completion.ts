@@ -6,7 +6,7 @@ import { STATES } from '../../domain/states.ts';
 import { programVersion } from '../version.ts';
 import type { Fleet, MachinePage } from './answers.ts';
 import { createClient, type Client } from './client.ts';
-import { openDoor, readContexts } from './contexts.ts';
+import { openTransport, readContexts } from './contexts.ts';
 
 /** Names of this fleet that a shell may offer. */
 interface Names {
@@ -172,9 +172,9 @@ async function namesOf(kind: NameKind, words: readonly string[], word: string): 
     };
     const [url, context] = [flagged('--url'), flagged('--context')];
     const flags = { ...(url !== undefined && { url }), ...(context !== undefined && { context }) };
-    const door = openDoor(flags, { version: programVersion(), isSilent: true });
+    const transport = openTransport(flags, { version: programVersion(), isSilent: true });
     return await withTimeLimit(systemClock, { ms: PATIENCE_MS }, (signal) =>
-      ask(createClient(door, signal), kind, word),
+      ask(createClient(transport, signal), kind, word),
     );
   } catch (error) {
     // A completing shell cannot show an error.

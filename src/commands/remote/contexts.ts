@@ -12,7 +12,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { explain, NotFound, UsageError } from '../../domain/errors.ts';
-import { openHttpDoor, type Transport } from './client.ts';
+import { createHttpTransport, type Transport } from './client.ts';
 import { EXIT_INTERRUPTED, Interrupted } from './failures.ts';
 
 /** A known console. */
@@ -115,14 +115,14 @@ export function without({ current, contexts }: Contexts, name: string): Contexts
 }
 
 /** The flags that say which console is asked. */
-export interface DoorFlags {
+export interface TransportFlags {
   readonly url?: string;
   readonly context?: string;
   /** The token may travel over plain HTTP to another machine. */
   readonly allowInsecureHttp?: boolean;
 }
 
-export interface DoorMeans {
+export interface TransportMeans {
   readonly version: string;
   /** Never run a `tokenCommand`, because nobody could answer its prompts. */
   readonly isSilent?: boolean;
@@ -132,16 +132,16 @@ export interface DoorMeans {
  * Chooses the console: by a flag, else by the environment, else by the context in use.
  * @throws {UsageError} no console is known.
  */
-export function openDoor(
-  flags: DoorFlags,
-  means: DoorMeans,
+export function openTransport(
+  flags: TransportFlags,
+  means: TransportMeans,
   env: NodeJS.ProcessEnv = process.env,
 ): Transport {
   const { context } = flags;
   const all = readContexts();
   const { version, isSilent } = means;
-  const doorTo = (place: Context, token: string | null, advice: string) =>
-    openHttpDoor({
+  const transportTo = (place: Context, token: string | null, advice: string) =>
+    createHttpTransport({
       ...{ url: addressOf(place.url), token, version, advice, ca: place.ca },
       allowInsecureHttp: flags.allowInsecureHttp || place.allowInsecureHttp === true,
     });
@@ -152,7 +152,7 @@ export function openDoor(
       (each) => addressOf(each.url) === addressOf(url),
     );
     const token = env['SHEPHERD_TOKEN'] || (known ? tokenOf(known, isSilent) : null);
-    return doorTo(
+    return transportTo(
       { ...known, url },
       token,
       `check its daemon, or give another --url; ${EMERGENCY}`,
@@ -171,7 +171,7 @@ export function openDoor(
     found.simulator === undefined
       ? `check its daemon, or choose another context with "shepherd context use"; ${EMERGENCY}`
       : `a killed simulator left the context ${name} behind: run "shepherd context remove ${name}"`;
-  return doorTo(found, tokenOf(found, isSilent), advice);
+  return transportTo(found, tokenOf(found, isSilent), advice);
 }
 
 /** What to do when no daemon is left. */

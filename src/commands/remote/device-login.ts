@@ -3,7 +3,7 @@ import { sleep } from '../../adapters/clock/port.ts';
 import { systemClock } from '../../adapters/clock/system-clock.ts';
 import { Denied, Malformed } from '../../domain/errors.ts';
 import { printable } from '../../lib/texts.ts';
-import { API, openHttpDoor, type HttpTransportOptions, type Reply } from './client.ts';
+import { API, createHttpTransport, type HttpTransportOptions, type Reply } from './client.ts';
 import { NoConsole } from './failures.ts';
 import { remark } from './session.ts';
 
@@ -41,12 +41,12 @@ export async function loginByBrowser(
   options: Omit<HttpTransportOptions, 'token' | 'advice'>,
   { host, monotonic, sleep: wait, say }: DeviceMeans,
 ): Promise<string | null> {
-  const door = openHttpDoor({ ...options, token: null, advice: 'look at its address' });
+  const transport = createHttpTransport({ ...options, token: null, advice: 'look at its address' });
   const { signal } = new AbortController();
   // Nothing that a browser would add comes with it, so it does no harm wherever it was sent from.
   const headers = { 'sec-fetch-site': 'same-origin' };
   const ask = async (path: string, body: object): Promise<Reply> =>
-    door.send({ method: 'POST', path: `${API}/device/${path}`, headers, body, signal });
+    transport.send({ method: 'POST', path: `${API}/device/${path}`, headers, body, signal });
   const first = await ask('authorization', { ...CLIENT, host: host.slice(0, 64) || 'unknown' });
   if (first.status === 429) throw new Denied(String(parsed(first)['detail']));
   const begun = parsed(first) as unknown as Begun;

@@ -74,7 +74,7 @@ export const interruptOf = ({ reason }: AbortSignal): Interrupted =>
   reason instanceof Interrupted ? reason : new Interrupted();
 
 /** The request was sent, and its answer was lost. */
-export class MaybeFiled extends FleetError {
+export class MaybeSubmitted extends FleetError {
   readonly code = 'may-be-filed';
   readonly retryable = true;
   readonly key: string;
@@ -92,7 +92,7 @@ export class MaybeFiled extends FleetError {
 
 /** The exit status of the process. */
 export function exitCodeFor(error: FleetError): number {
-  if (error instanceof Refused || error instanceof MaybeFiled) return error.exitCode;
+  if (error instanceof Refused || error instanceof MaybeSubmitted) return error.exitCode;
   if (error instanceof Interrupted) return error.exitCode;
   if (error instanceof NoConsole) return EXIT_NO_CONSOLE;
   return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED;
@@ -103,6 +103,6 @@ export function problemFor(error: FleetError): object {
   if (error instanceof Refused) return error.problem;
   const { code } = error;
   const detail = explain(error);
-  const key = error instanceof MaybeFiled && { key: error.key };
+  const key = error instanceof MaybeSubmitted && { key: error.key };
   return { type: 'about:blank', title: code, detail, code, ...key };
 }

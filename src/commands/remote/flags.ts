@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { GENERAL, inGroup } from '../help.ts';
 import { countOf, wordsOf } from '../options.ts';
-import type { DoorFlags } from './contexts.ts';
+import type { TransportFlags } from './contexts.ts';
 import type { Session, CommandOutput } from './session.ts';
 
 /** Options of the commands that ask a console. */
@@ -16,7 +16,7 @@ export interface OutputFlags {
   readonly json: boolean;
   readonly color: Color;
 }
-export interface CommonFlags extends DoorFlags, OutputFlags {}
+export interface CommonFlags extends TransportFlags, OutputFlags {}
 export interface ListFlags extends CommonFlags {
   readonly columns?: readonly string[];
   readonly sort?: string;
@@ -84,8 +84,8 @@ export type Through = (
 
 /** What a console needs is loaded when a command runs. */
 export const byFlags: Through = async (flags, task) => {
-  const { throughDoor } = await import('./session.ts');
-  await throughDoor(flags, task);
+  const { throughTransport } = await import('./session.ts');
+  await throughTransport(flags, task);
 };
 
 /** What a command does, given its flags and then its arguments. */

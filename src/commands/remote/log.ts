@@ -38,7 +38,7 @@ export async function logLevel(
       : each.send<LogLevels>('PUT', '/log/level', { body });
   if (!all) {
     const levels = await ask(client);
-    const answered = { console: client.door.where, levels, sessionId: null, failure: null };
+    const answered = { console: client.transport.where, levels, sessionId: null, failure: null };
     return { document: levels, text: tableOf([answered]) };
   }
   const found = await livingDaemons(client);
@@ -83,13 +83,13 @@ export function clientOf(
     );
   }
   if (daemon.isSelf) return client;
-  if (!isSafe(consoleUrl, client.door.where)) {
+  if (!isSafe(consoleUrl, client.transport.where)) {
     throw new UsageError(
       'the token would be sent in clear, or to another program; run this on its host, or give its ' +
         'console https and console.url',
     );
   }
-  return createClient(client.door.elsewhere(consoleUrl), signal);
+  return createClient(client.transport.elsewhere(consoleUrl), signal);
 }
 
 function tableOf(daemons: readonly DaemonLevels[]): string {

@@ -115,7 +115,7 @@ async function sourcesOf(all: boolean, session: Session): Promise<Source[]> {
     const names = others.map(({ host, runtimeInfo }) => host ?? runtimeInfo).join(', ');
     say(`this is the log of one daemon; --all also asks the daemons on ${names}`);
   }
-  return [source(client.door.where, client, null)];
+  return [source(client.transport.where, client, null)];
 }
 
 /** Reads what is new at each source, in the order of time. A source that does not answer is asked again later. */

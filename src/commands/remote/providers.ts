@@ -2,7 +2,7 @@ import { headlineText } from '../../domain/headline.ts';
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { whenText, indented } from '../layout.ts';
 import type { Provider, Providers } from './answers.ts';
-import { file, type AskFlags } from './submit.ts';
+import { submit, type AskFlags } from './submit.ts';
 import type { Session, CommandOutput } from './session.ts';
 
 const pathOf = (name: string): string => `/providers/${encodeURIComponent(name)}`;
@@ -114,7 +114,7 @@ export async function clearProvider(
     );
   }
   const bare = slots.map((each) => (each.startsWith(`${name}/`) ? idOf(each) : each));
-  const there = hold === undefined ? await shelfOf(name, session) : [];
+  const there = hold === undefined ? await cooldownsOf(name, session) : [];
   const strange = bare.filter((each) => !there.includes(each));
   if (strange.length > 0) {
     throw new NotFound(`${strange.join(', ')}: not on the shelf of ${name}; nothing was done`);
@@ -130,7 +130,7 @@ export async function clearProvider(
   if (allSlots && there.length === 0) return { text: `nothing is on the shelf of ${name}` };
   const shelf = allSlots ? there : bare;
   const body = { verb: 'clear-provider', provider: name, hold: hold ?? null, shelf };
-  return file(session, body, { ...flags, waitMs: WAIT_MS });
+  return submit(session, body, { ...flags, waitMs: WAIT_MS });
 }
 
 const idOf = (slot: string): string => slot.slice(slot.indexOf('/') + 1);
@@ -139,7 +139,7 @@ const idOf = (slot: string): string => slot.slice(slot.indexOf('/') + 1);
  * IDs of all slots on the shelf, page by page.
  * @throws {UsageError} the shelf changed meanwhile, or the console does not give all slots: nothing was done.
  */
-async function shelfOf(name: string, { client }: Session): Promise<readonly string[]> {
+async function cooldownsOf(name: string, { client }: Session): Promise<readonly string[]> {
   const found = new Set<string>();
   for (;;) {
     const before = found.size;

@@ -1,5 +1,5 @@
 import { FleetError } from '../../domain/errors.ts';
-import { interruptOf, MaybeFiled, NoConsole, Refused } from './failures.ts';
+import { interruptOf, MaybeSubmitted, NoConsole, Refused } from './failures.ts';
 import type { Session } from './session.ts';
 
 /** A request whose answer is lost is repeated at least this long. */
@@ -25,27 +25,27 @@ const settlesDoubt = (error: FleetError): boolean =>
 
 /**
  * Sends a request. If the answer is lost, sends it again with the same key.
- * @throws {MaybeFiled} no attempt got an answer in time.
+ * @throws {MaybeSubmitted} no attempt got an answer in time.
  */
-export async function sendOnce<Filed>(
+export async function sendOnce<Result>(
   key: string,
-  send: () => Promise<Filed>,
+  send: () => Promise<Result>,
   untilMs: number,
   { monotonic, sleep, signal }: Pick<Session, 'monotonic' | 'sleep' | 'signal'>,
-): Promise<Filed> {
+): Promise<Result> {
   let doubt: FleetError | null = null;
   for (let pauseMs = RETRY_FIRST_MS; ; pauseMs = Math.min(RETRY_MAX_MS, pauseMs * 2)) {
     try {
       return await send();
     } catch (error) {
-      if (signal.aborted) throw new MaybeFiled(key, interruptOf(signal));
+      if (signal.aborted) throw new MaybeSubmitted(key, interruptOf(signal));
       if (!(error instanceof FleetError)) throw error;
       if (leavesDoubt(error)) doubt = error;
       if (doubt === null || (!passes(error) && settlesDoubt(error))) throw error;
       const leftMs = untilMs - monotonic();
-      if (!passes(error) || leftMs <= 0) throw new MaybeFiled(key, doubt);
+      if (!passes(error) || leftMs <= 0) throw new MaybeSubmitted(key, doubt);
       await sleep(Math.min(pauseMs, leftMs));
-      if (signal.aborted) throw new MaybeFiled(key, interruptOf(signal));
+      if (signal.aborted) throw new MaybeSubmitted(key, interruptOf(signal));
     }
   }
 }

@@ -5,7 +5,7 @@ import { outputWidth, printableLines } from '../layout.ts';
 import { programVersion } from '../version.ts';
 import { createClient, watchVersion, type Client, type Transport } from './client.ts';
 import { exitCodeFor, Interrupted, interruptOf, problemFor } from './failures.ts';
-import { openDoor } from './contexts.ts';
+import { openTransport } from './contexts.ts';
 import { formatOf, type CommonFlags, type OutputFlags } from './flags.ts';
 import { painting, writeText, writtenText, type Look, type CommandOutput } from './output.ts';
 
@@ -72,18 +72,18 @@ export const locally = (
 };
 
 /** Runs a command at the console that its flags mean, says what it says, and sets the exit code. */
-export async function throughDoor(
+export async function throughTransport(
   flags: CommonFlags,
   task: (session: Session) => Promise<CommandOutput>,
 ): Promise<void> {
   const signal = untilInterrupt();
   await reporting(flags, async () => {
     const version = programVersion();
-    const door = openDoor(flags, { version });
+    const transport = openTransport(flags, { version });
     const { see, isOurs } = watchVersion(version, remark);
     const session: Session = {
       ...lookOf(flags),
-      ...{ client: createClient(door, signal, see), signal, say: remark },
+      ...{ client: createClient(transport, signal, see), signal, say: remark },
       isTerminal: process.stdout.isTTY === true,
       monotonic: systemClock.monotonic,
       sleep: (ms) => pause(ms, signal),
@@ -92,7 +92,7 @@ export async function throughDoor(
     };
     // An answer of an unexpected form may fail only when it is written.
     const running = untilAborted(write(task(session), session), signal);
-    await tell(await understood(running, { where: door.where, isOurs }), session);
+    await tell(await understood(running, { where: transport.where, isOurs }), session);
   });
 }
 

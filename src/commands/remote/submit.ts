@@ -30,7 +30,7 @@ const LOOK_MS = 500;
  * Waits for the effect of a request that is done.
  * @param endMs monotonic.
  */
-export type Follow = (filed: Request | Batch, endMs: number) => Promise<Followed>;
+export type Follow = (submitted: Request | Batch, endMs: number) => Promise<Followed>;
 export interface Followed {
   readonly exitCode: number;
   readonly lines: readonly string[];
@@ -50,7 +50,7 @@ interface Begun {
 }
 
 /** Sends a request, and waits until it is settled or the time is over. One key makes one request. */
-export async function file(
+export async function submit(
   session: Session,
   body: AskBody,
   flags: AskFlags & WaitOptions,
@@ -70,36 +70,36 @@ export async function file(
     });
   };
   const askUntilMs = monotonic() + Math.max(waitMs, ASK_AGAIN_MS);
-  let filed: Request | Batch;
+  let submitted: Request | Batch;
   try {
-    filed = await sendOnce(key, post, askUntilMs, session);
+    submitted = await sendOnce(key, post, askUntilMs, session);
   } catch (error) {
     if (isRefusal(error) && !isData(session.format)) return refusedText(body, error, key);
     throw inOwnWords(error, session);
   }
-  return goOn({ verb: body.verb, key, filed }, { ...flags, endMs }, session);
+  return goOn({ verb: body.verb, key, submitted }, { ...flags, endMs }, session);
 }
 
 /** A request that was sent, and its key. */
-export interface FiledOrder {
+export interface SubmittedOrder {
   readonly verb: string;
   readonly key: string;
-  readonly filed: Request | Batch;
+  readonly submitted: Request | Batch;
 }
 
 /** Waits until a request is settled, and reports its state. */
 export async function goOn(
-  { verb, key, filed }: FiledOrder,
+  { verb, key, submitted }: SubmittedOrder,
   { wait, waitMs, follow, endMs: untilMs }: Pick<AskFlags, 'wait'> & WaitOptions & Begun,
   session: Session,
 ): Promise<CommandOutput> {
   const forMs = wait ?? waitMs;
   const endMs = untilMs ?? session.monotonic() + forMs;
-  const settled = await untilSettled(filed, endMs, session);
+  const ended = await untilEnded(submitted, endMs, session);
   const waits = forMs > 0;
-  const followed = waits && isDone(settled) ? await follow?.(settled, endMs) : undefined;
-  const told = await toldOf({ verb, key, filed: settled }, { waits, followed }, session);
-  const isOver = followed ? followed.exitCode !== EXIT_NOT_SETTLED : !isOpen(settled);
+  const followed = waits && isDone(ended) ? await follow?.(ended, endMs) : undefined;
+  const told = await toldOf({ verb, key, submitted: ended }, { waits, followed }, session);
+  const isOver = followed ? followed.exitCode !== EXIT_NOT_SETTLED : !isOpen(ended);
   if (!session.signal.aborted || !waits || isOver) return told;
   return { ...told, exitCode: interruptOf(session.signal).exitCode };
 }
@@ -208,12 +208,12 @@ const isDone = (found: Request | Batch): boolean =>
   isBatch(found) ? found.counts.open + found.counts.refused === 0 : found.state === 'done';
 
 /** Asks again while the console is away, because the request exists already. */
-async function untilSettled(
-  filed: Request | Batch,
+async function untilEnded(
+  submitted: Request | Batch,
   endMs: number,
   { client, monotonic, sleep, signal }: Session,
 ): Promise<Request | Batch> {
-  let found = filed;
+  let found = submitted;
   while (isOpen(found) && !signal.aborted) {
     const leftMs = endMs - monotonic();
     if (leftMs <= 0) return found;
@@ -230,26 +230,30 @@ async function untilSettled(
 }
 
 async function toldOf(
-  { verb, key, filed }: FiledOrder,
+  { verb, key, submitted }: SubmittedOrder,
   { waits, followed }: { readonly waits: boolean; readonly followed: Followed | undefined },
   session: Session,
 ): Promise<CommandOutput> {
   const { format, signal } = session;
-  const requests = requestsIn(filed);
+  const requests = requestsIn(submitted);
   const answers = requests.map(answerOf);
-  const isAsked = isOpen(filed) && waits && !signal.aborted && !isData(format);
+  const isAsked = isOpen(submitted) && waits && !signal.aborted && !isData(format);
   const open = isAsked ? await whyOpen(requests, session) : [];
-  const why = [...(isBatch(filed) ? leftOut(filed) : []), ...open, ...(followed?.lines ?? [])];
+  const why = [
+    ...(isBatch(submitted) ? leftOut(submitted) : []),
+    ...open,
+    ...(followed?.lines ?? []),
+  ];
   return {
-    document: { ...filed, ...followed?.json },
+    document: { ...submitted, ...followed?.json },
     names: answers.map(({ of }) => of),
     text: (width) => answersText({ verb, key, answers, why, width }),
     exitCode: followed?.exitCode ?? exitCodeOf(answers, waits),
   };
 }
 
-export const requestsIn = (filed: Request | Batch): readonly Request[] =>
-  isBatch(filed) ? filed.requests : [filed];
+export const requestsIn = (submitted: Request | Batch): readonly Request[] =>
+  isBatch(submitted) ? submitted.requests : [submitted];
 
 const leftOut = ({ counts, requests }: Batch): string[] => {
   const all = counts.open + counts.done + counts.refused;
@@ -300,6 +304,6 @@ const untended = (requests: readonly Request[], { atMs, pools }: Pools): string[
       );
     })
     .map(({ pool, balancer, settledAtMs: at }) => {
-      const settled = at === null ? 'never settled' : `settled ${spanText(atMs - at)} ago`;
-      return `pool ${pool} at ${balancer} ${settled}, and no daemon tends it: "shepherd lb status ${pool}" tells more`;
+      const ended = at === null ? 'never settled' : `settled ${spanText(atMs - at)} ago`;
+      return `pool ${pool} at ${balancer} ${ended}, and no daemon tends it: "shepherd lb status ${pool}" tells more`;
     });

@@ -82,7 +82,7 @@ const PARTS: readonly BundlePart[] = [
     ...{ name: 'metrics.txt', about: 'Metrics of the daemon that answers' },
     async read({ client, signal }) {
       const question = { method: 'GET', path: '/metrics', signal } as const;
-      const reply = await client.door.send(question);
+      const reply = await client.transport.send(question);
       requireSuccess(reply, question);
       return reply.text;
     },
@@ -135,7 +135,7 @@ export async function makeSupportBundle(
     await add({ name: 'config.yaml', about, read: async () => configText(config) });
   }
   const manifest = {
-    ...{ atMs, console: client.door.where, version: programVersion(), node: process.version },
+    ...{ atMs, console: client.transport.where, version: programVersion(), node: process.version },
     files: files.map(({ name, about, text }) => ({ name, about, bytes: Buffer.byteLength(text) })),
     missing,
   };

@@ -6,7 +6,7 @@ import { isDestroying, type GivenRequest } from '../../domain/operator-request.t
 import { untilMsOf, type When } from '../options.ts';
 import type { Batch, Fleet, Request } from './answers.ts';
 import type { AskFlags, VerbFlags } from './ask-flags.ts';
-import { file, foretell, goOn, requestsIn, type AskBody, type WaitOptions } from './submit.ts';
+import { submit, foretell, goOn, requestsIn, type AskBody, type WaitOptions } from './submit.ts';
 import { findNamed } from './names.ts';
 import type { Session, CommandOutput } from './session.ts';
 
@@ -37,7 +37,7 @@ export async function runVerb(
 ): Promise<CommandOutput> {
   const { key, expectCount, dryRun, yes } = flags;
   const isAgreed = !dryRun && (!destroys(verb) || yes === true);
-  const before = isAgreed && key !== undefined ? await filedUnder(key, session) : null;
+  const before = isAgreed && key !== undefined ? await submittedUnder(key, session) : null;
   const slots: string[] = [];
   for (const name of [...names, ...(flags.slots ?? [])]) {
     slots.push(asBefore(name, before, flags) ?? (await oneOf(name, verb, flags, session)));
@@ -53,9 +53,9 @@ export async function runVerb(
   // A duration counts from the first time that the command ran.
   if (before && flags.isUntilRelative) {
     requireSame(before, verb, slots, flags);
-    return goOn({ verb: verb.verb, key: before.key, filed: before }, flags, session);
+    return goOn({ verb: verb.verb, key: before.key, submitted: before }, flags, session);
   }
-  return file(session, body, flags);
+  return submit(session, body, flags);
 }
 
 export interface ScopeFlags extends AskFlags {
@@ -72,17 +72,17 @@ export async function askForScope(
   if (provider === FLEET) throw new UsageError(`--provider ${FLEET} names no provider`);
   const scope = provider ?? FLEET;
   const asked = { ...flags, waitMs: 30_000 };
-  if (when === undefined) return file(session, { verb, scope }, asked);
+  if (when === undefined) return submit(session, { verb, scope }, asked);
   const timed = 'freeze-until';
-  const before = flags.key === undefined ? null : await filedUnder(flags.key, session);
+  const before = flags.key === undefined ? null : await submittedUnder(flags.key, session);
   const isOfScope = before !== null && 'provider' in before && (before.provider ?? FLEET) === scope;
   const isSame = isOfScope && before.verb === timed && before.reason === flags.reason.trim();
   // A duration counts from the first time that the command ran.
   if (isSame && 'forMs' in when) {
-    return goOn({ verb: timed, key: before.key, filed: before }, asked, session);
+    return goOn({ verb: timed, key: before.key, submitted: before }, asked, session);
   }
   const untilMs = untilMsOf(when, await momentOf(session.client));
-  return file(session, { verb: timed, scope, untilMs }, asked);
+  return submit(session, { verb: timed, scope, untilMs }, asked);
 }
 
 /** A destroying verb needs whole names and `--yes`. */
@@ -100,7 +100,7 @@ function selectorOf(flags: VerbFlags) {
   return isGiven ? { provider, ...traits, states, ...(all && { all }) } : undefined;
 }
 
-async function filedUnder(key: string, { client: { find } }: Session): Promise<Before> {
+async function submittedUnder(key: string, { client: { find } }: Session): Promise<Before> {
   const path = encodeURIComponent(key);
   const request = await find<Request>(`/requests/${path}`);
   const isAlone = request !== null && request.batch === null;
@@ -123,19 +123,19 @@ function asBefore(name: string, before: Before, { exact }: VerbFlags): string | 
 
 /** @throws {UsageError} the key belongs to another request. */
 function requireSame(
-  filed: Request | Batch,
+  submitted: Request | Batch,
   { verb }: Verb,
   slots: readonly string[],
   { reason }: VerbFlags,
 ): void {
-  const requests = requestsIn(filed);
+  const requests = requestsIn(submitted);
   const isAsked = ({ slot, machineId }: Request) =>
     slots.length === 0 || slots.some((each) => each === slot || each === machineId);
   const isSame = requests.every((each) => each.verb === verb && isAsked(each));
   const isWhole = slots.length === 0 || slots.length === requests.length;
-  if (isSame && isWhole && filed.reason === reason.trim()) return;
+  if (isSame && isWhole && submitted.reason === reason.trim()) return;
   throw new UsageError(
-    `key "${filed.key}" belongs to another request; nothing was done; give another --key`,
+    `key "${submitted.key}" belongs to another request; nothing was done; give another --key`,
   );
 }
 

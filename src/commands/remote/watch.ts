@@ -156,7 +156,7 @@ async function* streamed(flags: MachinesFlags, session: Session): AsyncIterable<
     const headers: Record<string, string> = lastId === null ? {} : { 'last-event-id': lastId };
     try {
       const question = { method: 'GET', path: `${API}/stream`, query, headers, signal } as const;
-      for await (const { id, event, data } of client.door.stream(question)) {
+      for await (const { id, event, data } of client.transport.stream(question)) {
         if (isLost) say('the console answers again');
         isLost = false;
         retryMs = RETRY_FIRST_MS;

@@ -86,11 +86,11 @@ async function orderMachine(stage: ConformanceStage, unused: ProviderMachine, ma
 /** A failed creation may have succeeded: waits for its machine if that is possible. */
 async function lateComer(stage: ConformanceStage, mark: Witness, failure: unknown) {
   const { patience, ledger } = stage;
-  const booked = ledger.creations.filter(({ witness: its }) => its === mark);
-  const answer = booked.find(({ id }) => id !== null);
+  const entry = ledger.creations.filter(({ witness: its }) => its === mark);
+  const answer = entry.find(({ id }) => id !== null);
   if (answer) return `machine ${answer.id} came of it: the driver answered with it`;
   const mayBe =
-    facetsOf(failure).outcome === 'unknown' || booked.some(({ state }) => state === 'unknown');
+    facetsOf(failure).outcome === 'unknown' || entry.some(({ state }) => state === 'unknown');
   const limits = { timeoutMs: mayBe ? patience.bootMs : 0, intervalMs: patience.syncMs };
   try {
     const id = await stage.until('the machine shows up', limits, async () => {

@@ -27,7 +27,7 @@ export interface ConfiguredToken extends Grant {
 }
 
 export interface AccessOptions {
-  readonly book: AccessRepository;
+  readonly repository: AccessRepository;
   readonly tokens: readonly ConfiguredToken[];
   /** Token for `/metrics` alone; null: none. */
   readonly metricsToken: (() => string) | null;
@@ -84,7 +84,7 @@ const NOTED_EVERY_MS = 60_000;
 const UNKNOWN = 'The token is unknown or wrong, has expired or was revoked';
 
 export function createAccess(options: AccessOptions): Access {
-  const { clock, log, book, cookies, isOpen } = options;
+  const { clock, log, repository, cookies, isOpen } = options;
   const guesses = createGuesses(clock);
   const tokens = createLookups<ApiToken>(clock);
   const sessions = createLookups<ConsoleSession>(clock);
@@ -107,7 +107,7 @@ export function createAccess(options: AccessOptions): Access {
     if (id === null) return null;
     const digest = digestOf(token);
     const look = async () => {
-      const row = await book.tokens.find(id, digest, neverAborted());
+      const row = await repository.tokens.find(id, digest, neverAborted());
       return row && stillGranted(row) && (await loginAllows(row, token)) ? row : null;
     };
     return tokens.get(digest.toString('hex'), look);
@@ -116,7 +116,7 @@ export function createAccess(options: AccessOptions): Access {
     const found = await storedRow(token);
     if (!found) return null;
     const { id } = found;
-    note(`token ${id}`, found.lastUsedAtMs, () => book.tokens.used(id));
+    note(`token ${id}`, found.lastUsedAtMs, () => repository.tokens.used(id));
     const known = { name: `token:${found.name}`, identity: `token:${id}` };
     const generation = found.origins.length;
     return { ...personOf(known, found, 'token'), tokenId: id, generation };
@@ -143,12 +143,12 @@ export function createAccess(options: AccessOptions): Access {
   const sessionOf = async (secret: string): Promise<ConsoleSession | null> => {
     const digest = digestOf(secret);
     const look = async () => {
-      const found = await book.sessions.find(digest, neverAborted());
+      const found = await repository.sessions.find(digest, neverAborted());
       return found && stillGranted(found) ? renewed(found, { digest, secret }) : null;
     };
     const found = await sessions.get(digest.toString('hex'), look);
     if (found) {
-      note(`session ${found.id}`, found.lastUsedAtMs, () => book.sessions.used(digest));
+      note(`session ${found.id}`, found.lastUsedAtMs, () => repository.sessions.used(digest));
     }
     return found;
   };
@@ -203,7 +203,7 @@ export function createAccess(options: AccessOptions): Access {
     const secret = cookieOf(request, sessionCookie(cookies));
     const found = await session(request);
     if (secret === null || !found) return null;
-    await book.sessions.end(found.id);
+    await repository.sessions.end(found.id);
     sessions.forget(digestOf(secret).toString('hex'));
     return found.name;
   };

@@ -54,14 +54,14 @@ const neverAborted = () => new AbortController().signal;
 
 /** `tokens`: tokens of programs. An operator manages their own, an admin all. */
 export function addTokens(api: Api, access: Access): void {
-  const { book, log, random } = access.options;
+  const { repository, log, random } = access.options;
   api.get(
     '/tokens',
     described('operate', ['console', 'Tokens of programs; those of others only for an admin'], {
       200: TokensSchema,
     }),
     async ({ person }) => {
-      const all = await book.tokens.list(neverAborted());
+      const all = await repository.tokens.list(neverAborted());
       return { tokens: all.filter(({ ownerIdentity }) => mayTouch(person, ownerIdentity)) };
     },
   );
@@ -78,7 +78,7 @@ export function addTokens(api: Api, access: Access): void {
       requireWithin(person, body);
       const { id, token } = makeToken(random);
       const secret = await access.loginSecret(request);
-      const expiresAtMs = await book.tokens.add({
+      const expiresAtMs = await repository.tokens.add({
         ...body,
         ...{ id, digest: digestOf(token) },
         ...{ owner: person.name, ownerIdentity: person.identity },
@@ -99,12 +99,12 @@ export function addTokens(api: Api, access: Access): void {
     }),
     async ({ person, params: { id } }, reply) => {
       // The list is limited, and tokens are quickly made: an admin needs no list to revoke one.
-      const isRevoked = mayTouch(person, null) && (await book.tokens.revoke(id, person.name));
+      const isRevoked = mayTouch(person, null) && (await repository.tokens.revoke(id, person.name));
       if (!isRevoked) {
-        const all = await book.tokens.list(neverAborted());
+        const all = await repository.tokens.list(neverAborted());
         const found = all.find((each) => each.id === id && mayTouch(person, each.ownerIdentity));
         if (!found) throw new Problem('not-found', 'You have no such token');
-        await book.tokens.revoke(id, person.name);
+        await repository.tokens.revoke(id, person.name);
       }
       log.info({ person: person.name, token: id }, 'a token was revoked');
       return reply.code(204).send(null);
@@ -114,7 +114,7 @@ export function addTokens(api: Api, access: Access): void {
 
 /** `logins`: page sessions of people. Everybody manages their own, an admin all. */
 export function addLogins(api: Api, access: Access): void {
-  const { book, log } = access.options;
+  const { repository, log } = access.options;
   api.get(
     '/logins',
     read(
@@ -124,7 +124,7 @@ export function addLogins(api: Api, access: Access): void {
     ),
     async (request) => {
       const own = await access.session(request);
-      const all = await book.sessions.list(neverAborted());
+      const all = await repository.sessions.list(neverAborted());
       const shown = all.filter((each) => mayTouch(request.person, identityOf(each)));
       return { logins: shown.map((each) => ({ ...each, isThis: each.id === own?.id })) };
     },
@@ -140,10 +140,11 @@ export function addLogins(api: Api, access: Access): void {
     async ({ person, params: { id } }, reply) => {
       // The list is limited: an admin does not need it.
       const isOwn = async () =>
-        (await book.sessions.list(neverAborted())).some(
+        (await repository.sessions.list(neverAborted())).some(
           (each) => each.id === id && mayTouch(person, identityOf(each)),
         );
-      const login = mayTouch(person, null) || (await isOwn()) ? await book.sessions.end(id) : null;
+      const login =
+        mayTouch(person, null) || (await isOwn()) ? await repository.sessions.end(id) : null;
       if (login === null) throw new Problem('not-found', 'You have no such session');
       log.info({ person: person.name, login }, 'a session was ended');
       return reply.code(204).send(null);

@@ -104,7 +104,7 @@ const readCode = (typed: string) => typed.toUpperCase().replaceAll(/[^A-Z]/g, ''
 
 /** `device/…` for commands. */
 export function addDeviceLogin(api: Api, access: Access): void {
-  const { book, clock, random, log } = access.options;
+  const { repository, clock, random, log } = access.options;
   const config = { bodyLimit: BODY_BYTES_MAX };
   api.post(
     '/device/authorization',
@@ -120,7 +120,7 @@ export function addDeviceLogin(api: Api, access: Access): void {
     async (request) => {
       access.admitLogin(request);
       const [device, user] = [makeSecret(random), makeUserCode(random)];
-      const isAdded = await book.devices.add({
+      const isAdded = await repository.devices.add({
         ...{ deviceDigest: digestOf(device), userDigest: digestOf(user) },
         ...{ host: printable(request.body.host), address: request.ip },
         publicKey: publicKeyOf(device),
@@ -152,7 +152,7 @@ export function addDeviceLogin(api: Api, access: Access): void {
       }
       const { device_code: code } = body;
       if (code === undefined) return refuse(['invalid_request', 'device_code is missing']);
-      const { outcome, sealed } = (await book.devices.poll(digestOf(code))) ?? {
+      const { outcome, sealed } = (await repository.devices.poll(digestOf(code))) ?? {
         ...({ outcome: 'unknown', sealed: null } as const),
       };
       if (outcome !== 'granted') return refuse(ERROR_OF[outcome]);
@@ -184,7 +184,7 @@ export const AskingSchema = z.object({
 
 /** `device-logins`: a person who is logged in to the page confirms or refuses a command's login. */
 export function addDeviceDecision(api: Api, access: Access): void {
-  const { book, clock, log } = access.options;
+  const { repository, clock, log } = access.options;
   const guesses = createGuesses(clock, WRONG_CODES_MAX);
   api.post(
     '/device-logins',
@@ -204,7 +204,7 @@ export function addDeviceDecision(api: Api, access: Access): void {
       const seconds = guesses.waitSeconds(who);
       if (seconds > 0) throw tooMany(seconds);
       const digest = digestOf(readCode(body.code));
-      const found = await book.devices.find(digest, new AbortController().signal);
+      const found = await repository.devices.find(digest, new AbortController().signal);
       const unknown = () => {
         guesses.wrong(who, digest.toString('hex'));
         return new Problem(
@@ -217,7 +217,7 @@ export function addDeviceDecision(api: Api, access: Access): void {
       if (body.decision === 'look') return asking;
       const isDone =
         body.decision === 'refuse'
-          ? await book.devices.decide(digest, null)
+          ? await repository.devices.decide(digest, null)
           : await grant(access, request, { digest, found, role: body.role ?? person.role });
       if (!isDone) throw unknown();
       const { host, address } = asking;
@@ -240,13 +240,13 @@ async function grant(
   request: Parameters<Access['loginSecret']>[0] & { readonly person: Person },
   { digest, found, role }: Confirmed,
 ): Promise<boolean> {
-  const { book, random } = access.options;
+  const { repository, random } = access.options;
   const { person } = request;
   requireWithin(person, { role, providers: person.providers });
   const { id, token } = makeToken(random);
   const secret = await access.loginSecret(request);
   const host = found.host.replaceAll(/[^a-z0-9.-]+/gi, '-').slice(0, 40);
-  const expiresAtMs = await book.tokens.add({
+  const expiresAtMs = await repository.tokens.add({
     ...{ id, digest: digestOf(token), name: `cli-${host}-${id}`, role },
     ...{ providers: person.providers, forMs: SESSION_MAX_MS },
     ...{ owner: person.name, ownerIdentity: person.identity },
@@ -255,7 +255,7 @@ async function grant(
   });
   if (expiresAtMs === null) return false;
   const sealed = sealFor(JSON.stringify({ token, expiresAtMs }), found.publicKey, random);
-  if (await book.devices.decide(digest, sealed)) return true;
-  await book.tokens.revoke(id, person.name);
+  if (await repository.devices.decide(digest, sealed)) return true;
+  await repository.tokens.revoke(id, person.name);
   return false;
 }

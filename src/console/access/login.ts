@@ -41,10 +41,10 @@ export interface NewLogin extends Grant {
  * @returns the secret that the page must show beside the cookie; neither follows from the other.
  */
 export async function openSession(access: Access, reply: FastifyReply, login: NewLogin) {
-  const { book, cookies, random, log } = access.options;
+  const { repository, cookies, random, log } = access.options;
   const [secret, pageSecret] = [makeSecret(random), makeSecret(random)];
   const { name, identity, role, providers, proven, tokenId = null } = login;
-  await book.sessions.open({
+  await repository.sessions.open({
     ...{ id: random.uuid(), digest: digestOf(secret) },
     ...{ name, identity, role, providers, proven, tokenId },
     renewal: login.renewalFor?.(secret) ?? null,
@@ -58,7 +58,7 @@ export async function openSession(access: Access, reply: FastifyReply, login: Ne
 
 /** `login`, `logout`, and people's sessions. */
 export function addLogin(api: Api, access: Access): void {
-  const { book, cookies, log, random } = access.options;
+  const { repository, cookies, log, random } = access.options;
   api.post(
     '/login',
     {
@@ -83,7 +83,7 @@ export function addLogin(api: Api, access: Access): void {
     },
   );
   const byCode = async (code: string): Promise<NewLogin> => {
-    const found = await book.codes.redeem(digestOf(code));
+    const found = await repository.codes.redeem(digestOf(code));
     if (found) return { ...found, proven: false };
     throw new Problem('not-signed-in', 'The link is wrong, was used, or is older than ten minutes');
   };
@@ -108,7 +108,14 @@ export function addLogin(api: Api, access: Access): void {
       }
       const { name, identity, role, providers, tokenId = null } = person;
       const code = makeSecret(random);
-      await book.codes.add({ digest: digestOf(code), name, identity, role, providers, tokenId });
+      await repository.codes.add({
+        digest: digestOf(code),
+        name,
+        identity,
+        role,
+        providers,
+        tokenId,
+      });
       log.info({ person: name }, 'a link that logs in was made');
       return reply.code(201).send({ code });
     },

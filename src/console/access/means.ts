@@ -9,7 +9,7 @@ import type { IdentityMeans } from './renewal.ts';
 /** Who may come in, and how, according to the configuration. */
 export interface AccessMeans {
   /** Tokens and sessions. */
-  readonly accounts: Pick<AccessOptions, 'book' | 'random' | 'events'>;
+  readonly accounts: Pick<AccessOptions, 'repository' | 'random' | 'events'>;
   /** `console.token`: shows everything, and permits no action. */
   readonly token?: string | undefined;
   readonly tokens?: readonly ConfiguredToken[] | undefined;

@@ -39,7 +39,7 @@ export function sealIdentity(
 }
 
 interface RenewalDeps {
-  readonly book: AccessRepository;
+  readonly repository: AccessRepository;
   readonly identities: IdentityMeans | null;
   readonly random: Random;
   readonly log: Log;
@@ -55,9 +55,9 @@ interface SessionSecret {
  * continues for an hour without an answer.
  * @returns the session with its person's rights; null: it is over.
  */
-export function createRenewals({ book, identities, random, log }: RenewalDeps) {
+export function createRenewals({ repository, identities, random, log }: RenewalDeps) {
   const over = async ({ id, name }: ConsoleSession, why: string) => {
-    await book.sessions.end(id);
+    await repository.sessions.end(id);
     log.info({ person: name, why }, 'a session was ended, as its role could not be renewed');
     return null;
   };
@@ -70,12 +70,12 @@ export function createRenewals({ book, identities, random, log }: RenewalDeps) {
     const grant = grantOfGroups(identity.groups, identities.groups);
     if (!grant) return over(session, 'their groups allow nothing any more');
     const renewal = sealIdentity(identity, secret, random);
-    await book.sessions.used(digest, { ...grant, renewal });
+    await repository.sessions.used(digest, { ...grant, renewal });
     return { ...session, ...grant, renewal, grantAgeMs: 0 };
   };
   return async (session: ConsoleSession, held: SessionSecret): Promise<ConsoleSession | null> => {
     if (!isIdentity(session) || session.grantAgeMs < GRANT_MS) return session;
-    const claimed = await book.sessions.claimRenewal(held.digest);
+    const claimed = await repository.sessions.claimRenewal(held.digest);
     const isTooOld = session.grantAgeMs >= GRANT_MAX_MS;
     if (!claimed && isTooOld) throw notAskedYet();
     if (!claimed) return session;

@@ -9,8 +9,8 @@ import { addStream, type StreamDeps } from '../stream/stream.ts';
 import type { ConsoleViews, WebhooksView } from '../views.ts';
 import { addAbout, type AboutDeps } from './about.ts';
 import { addDaemons } from './daemons.ts';
-import type { FilingMeans } from './submit/submit.ts';
-import { addFiling } from './submit/requests.ts';
+import type { SubmissionMeans } from './submit/submit.ts';
+import { addSubmission } from './submit/requests.ts';
 import { addEvents } from './events.ts';
 import { addFleet, type FleetDeps } from './fleet.ts';
 import { addInsight } from './insight.ts';
@@ -31,7 +31,7 @@ export interface ApiDeps
   /** Null: it is off. */
   readonly inspector: Inspector | null;
   readonly webhooks: WebhooksView;
-  readonly filing: FilingMeans;
+  readonly submission: SubmissionMeans;
 }
 
 /** Everything under `/api/v1`, and the pages of its problems. */
@@ -66,7 +66,7 @@ function addResources(api: Api, deps: ApiDeps): void {
   addInspector(api, deps);
   addEvents(api, deps.events);
   addWebhooks(api, deps);
-  addFiling(api, { ...deps.filing, fleet });
+  addSubmission(api, { ...deps.submission, fleet });
   addAbout(api, deps);
   addLog(api, deps);
 }
@@ -79,10 +79,10 @@ export async function describeApi(): Promise<string> {
   const nothing = {
     access,
     clock: {},
-    filing: {},
+    submission: {},
     records: {},
     events: {},
-    webhooks: { book: {} },
+    webhooks: { repository: {} },
     version: '',
   };
   await addApi(app, nothing as unknown as ApiDeps);

@@ -77,10 +77,10 @@ export const EventSchema = named(
   'Event',
   z.discriminatedUnion('type', [first as OneSchema, ...others]),
 );
-export type ToldEvent = z.output<typeof EventSchema>;
+export type PublishedEvent = z.output<typeof EventSchema>;
 
 /** The event in the form of the API. */
-export function toldEvent({ slotId, atMs, provider, ...event }: FleetEvent): ToldEvent {
+export function publishedEvent({ slotId, atMs, provider, ...event }: FleetEvent): PublishedEvent {
   const place = provider !== null && slotId !== null ? slot(provider, slotId) : null;
   return { ...event, atMs: Math.round(atMs), slot: place, provider };
 }

@@ -3,7 +3,7 @@ import { BEFORE_ALL, EVENTS_MAX } from '../../adapters/bmdb/port.ts';
 import type { EventRepository, EventsPage, EventsQuery } from '../../adapters/bmdb/port.ts';
 import { namesTypes, typesNamed } from '../../domain/events/fleet-event.ts';
 import { isUuid, machineId, providerName } from '../../domain/ids.ts';
-import { EventSchema, toldEvent } from './event-schema.ts';
+import { EventSchema, publishedEvent } from './event-schema.ts';
 import { download, Format, linesOf, NDJSON, type DownloadPage } from './download.ts';
 import { API, described, type Api } from './kit.ts';
 import { malformed } from './problem.ts';
@@ -70,7 +70,7 @@ export function addEvents(api: Api, events: EventRepository): void {
       const wanted = eventsWanted(of);
       const signal = new AbortController().signal;
       const tell = (page: EventsPage) => {
-        const told = page.events.map(toldEvent);
+        const told = page.events.map(publishedEvent);
         const { next, more } = page;
         const behind = queryOf({ ...of, after: next, limit });
         reply.header('link', `<${API}/events?${behind}>; rel="next"`);
@@ -100,7 +100,7 @@ type ReadEvents = (after: string) => ReturnType<EventRepository['read']>;
 
 async function allFrom(read: ReadEvents, after: string): Promise<DownloadPage> {
   const { events, next, more } = await read(after);
-  return { rows: events.map(toldEvent), next: more ? () => allFrom(read, next) : null };
+  return { rows: events.map(publishedEvent), next: more ? () => allFrom(read, next) : null };
 }
 
 /** @throws {Problem} unknown name. */

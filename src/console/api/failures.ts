@@ -60,7 +60,7 @@ const isKnown = (status: unknown): status is keyof typeof BY_STATUS =>
 /** Retry delay while the database is away, in seconds. */
 const RETRY_SECONDS = 5;
 
-/** Turns an error into a problem. `isKeyed`: the request has a key, so it is filed only once. */
+/** Turns an error into a problem. `isKeyed`: the request has a key, so it is submitted only once. */
 export function problemOf(error: unknown, isKeyed = true): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof FleetError) return problemOfFleet(error, isKeyed);

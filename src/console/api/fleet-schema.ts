@@ -4,7 +4,7 @@ import { NEED_KINDS } from '../../domain/fleet-status.ts';
 import { SHARE_WORDS, TONES } from '../../domain/headline.ts';
 import { FREEZE_KINDS } from '../../domain/machine.ts';
 import { GUARD_RULES } from '../../domain/recovery/guard-rules.ts';
-import { GUARD_STATES } from '../../domain/recovery/standing.ts';
+import { GUARD_STATES } from '../../domain/recovery/guard-status.ts';
 import { STATES } from '../../domain/states.ts';
 import { listOf, Milliseconds, named, NeedHuman, text } from './schemas.ts';
 
@@ -197,7 +197,7 @@ const MemberSchema = named(
   }),
 );
 
-const AskedSchema = z.object({ atMs: Milliseconds, by: text, reason: text }).nullable();
+const RequestedBySchema = z.object({ atMs: Milliseconds, by: text, reason: text }).nullable();
 
 const PoolSchema = named(
   'Pool',
@@ -212,8 +212,8 @@ const PoolSchema = named(
     observedAtMs: Milliseconds.nullable(),
     retryAtMs: Milliseconds.nullable(),
     frozen: z.object({ atMs: Milliseconds, reason: text }).nullable(),
-    paused: AskedSchema,
-    tornDown: AskedSchema,
+    paused: RequestedBySchema,
+    tornDown: RequestedBySchema,
     isTended: z.boolean().describe('A live daemon tends the pool at this balancer.'),
     minActive: z.int(),
     members: listOf(MemberSchema),

@@ -36,21 +36,21 @@ type Tag = (typeof TAGS)[number];
 type RequestParts = Readonly<
   Partial<Record<'params' | 'querystring' | 'body' | 'headers', z.ZodType>>
 >;
-type Described<Answers extends Readonly<Record<number, unknown>>, Given extends RequestParts> = {
+type Described<Responses extends Readonly<Record<number, unknown>>, Given extends RequestParts> = {
   readonly config: { readonly right: Right | 'open' };
-  readonly schema: Given & { tags: Tag[]; summary: string; response: Answers };
+  readonly schema: Given & { tags: Tag[]; summary: string; response: Responses };
 };
 
 /** What a route demands and answers. @param given the parts of a request. */
 export const described = <
-  const Answers extends Readonly<Record<number, unknown>>,
+  const Responses extends Readonly<Record<number, unknown>>,
   Given extends RequestParts = object,
 >(
   right: Right | 'open',
   [tag, summary]: readonly [tag: Tag, summary: string],
-  response: Answers,
+  response: Responses,
   given = {} as Given,
-): Described<Answers, Given> => ({
+): Described<Responses, Given> => ({
   config: { right },
   schema: { ...given, tags: [tag], summary, response },
 });
@@ -61,12 +61,12 @@ export const eventStream = (description: string) => ({
 });
 
 /** A route for everybody who may look. */
-export const read = <Answer extends z.ZodType, Given extends RequestParts = object>(
+export const read = <Result extends z.ZodType, Given extends RequestParts = object>(
   tag: Tag,
   summary: string,
-  answer: Answer,
+  answer: Result,
   given?: Given,
-): Described<{ readonly 200: Answer }, Given> =>
+): Described<{ readonly 200: Result }, Given> =>
   described('see', [tag, summary], { 200: answer }, given);
 
 /** A route that acts and returns nothing. */
@@ -134,12 +134,12 @@ function withoutUnused<Whole extends object>(document: Whole): Whole {
  * Shares one look-up among all callers within `freshMs`, so that many readers cost no more. The
  * next caller repeats a failed look-up. No single reader's end aborts it.
  */
-export function sharedLook<Answer>(
+export function sharedLook<Result>(
   { monotonic }: Pick<Clock, 'monotonic'>,
   freshMs: number,
-  look: (signal: AbortSignal) => Promise<Answer>,
-): () => Promise<Answer> {
-  let last: { readonly atMs: number; readonly answer: Promise<Answer> } | null = null;
+  look: (signal: AbortSignal) => Promise<Result>,
+): () => Promise<Result> {
+  let last: { readonly atMs: number; readonly answer: Promise<Result> } | null = null;
   return () => {
     if (last !== null && monotonic() - last.atMs < freshMs) return last.answer;
     const begun = { atMs: monotonic(), answer: look(new AbortController().signal) };

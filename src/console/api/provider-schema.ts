@@ -12,7 +12,7 @@ const HoldSchema = z.object({
   amount: z.int().nullable().describe('Of a quota: none from so many machines on.'),
   cause: text,
 });
-const ShelfSchema = z.object({
+const CooldownsSchema = z.object({
   total: z.int(),
   slots: listOf(z.object({ slot: text, untilMs: Milliseconds, cause: text })),
 });
@@ -92,13 +92,13 @@ export const ProviderSchema = named(
 export const ProvidersSchema = z.object({ atMs: Milliseconds, providers: listOf(ProviderSchema) });
 export const ProviderInFullSchema = ProviderSchema.extend({
   atMs: Milliseconds,
-  shelf: ShelfSchema,
+  shelf: CooldownsSchema,
   unsettled: UnsettledSchema,
 });
 export const HoldsSchema = z.object({
   atMs: Milliseconds,
   holds: listOf(HoldSchema),
-  shelf: ShelfSchema,
+  shelf: CooldownsSchema,
 });
 
 export const SlotSchema = named(

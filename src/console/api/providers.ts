@@ -64,7 +64,7 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
     ),
     async ({ params: { provider }, query: { shelfAfter } }) => {
       const found = await required(provider);
-      const told = { shelf: shelfOf(found, shelfAfter), unsettled: unsettledOf(found) };
+      const told = { shelf: cooldownsOf(found, shelfAfter), unsettled: unsettledOf(found) };
       return { ...answer(found, cells()), atMs: fleet.nowMs(), ...told };
     },
   );
@@ -75,7 +75,7 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
     }),
     async ({ params: { provider } }) => {
       const found = await required(provider);
-      return { atMs: fleet.nowMs(), holds: found.holds, shelf: shelfOf(found) };
+      return { atMs: fleet.nowMs(), holds: found.holds, shelf: cooldownsOf(found) };
     },
   );
   api.get(
@@ -115,7 +115,7 @@ function answer({ shelf, unsettled, ...summary }: ProviderSummary, cells: readon
 }
 
 /** @param after only slots after this one, by id. */
-const shelfOf = ({ shelf }: Pick<ProviderSummary, 'shelf'>, after = '') => ({
+const cooldownsOf = ({ shelf }: Pick<ProviderSummary, 'shelf'>, after = '') => ({
   total: shelf.length,
   slots: shelf
     .filter(({ slotId }) => slotId > after)

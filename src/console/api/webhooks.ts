@@ -48,7 +48,7 @@ export interface WebhooksDeps {
 
 /** `webhooks`: receivers of events, and failed deliveries. */
 export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void {
-  const { book, configured } = webhooks;
+  const { repository, configured } = webhooks;
   api.get(
     '/webhooks',
     read(
@@ -57,7 +57,7 @@ export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void 
       z.object({ webhooks: z.array(WebhookSchema) }),
     ),
     async () => {
-      const standings = await book.list(neverAborted());
+      const standings = await repository.list(neverAborted());
       const names = new Set([...configured, ...standings].map(({ name }) => name));
       return {
         webhooks: [...names]
@@ -89,7 +89,7 @@ export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void 
       },
     ),
     async ({ params: { name: webhook }, query }) => {
-      const found = await book.deliveries({ webhook, ...query }, neverAborted());
+      const found = await repository.deliveries({ webhook, ...query }, neverAborted());
       const next = found.length === query.limit ? found.at(-1)!.number : null;
       return { deliveries: found.map((each) => ({ ...each, id: each.number })), next };
     },
@@ -103,7 +103,7 @@ export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void 
       { params: Named.extend({ id: text.regex(/^\d{1,18}$/) }) },
     ),
     async ({ params: { name, id } }, reply) => {
-      if (!(await book.replay(name, id))) {
+      if (!(await repository.replay(name, id))) {
         throw new Problem('not-found', `Webhook ${name} has no failed delivery ${id}`);
       }
       return reply.code(204).send(null);
@@ -130,7 +130,7 @@ export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void 
       params: Named,
     }),
     async ({ params: { name } }, reply) => {
-      if (await book.enable(name)) return reply.code(204).send(null);
+      if (await repository.enable(name)) return reply.code(204).send(null);
       throw new Problem('not-found', `Webhook ${name} is not disabled`);
     },
   );

@@ -23,3 +23,6 @@ export const CHART_IDS = [
   ...SERVICE_CHARTS,
 ] as const;
 export type ChartId = (typeof CHART_IDS)[number];
+
+/** The name of a chart's drawing. The API promised the drawing of `agentStart` by another name. */
+export const drawingOf = (chart: string): string => (chart === 'agentStart' ? 'takeover' : chart);

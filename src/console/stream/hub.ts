@@ -8,7 +8,7 @@ import { machineRow } from '../api/machine.ts';
 import type { MachineIndex } from '../index/machine-index.ts';
 import type { FleetView, MachineEntry } from '../port.ts';
 import type { Row } from '../index/row.ts';
-import { toldEvent } from '../api/event-schema.ts';
+import { publishedEvent } from '../api/event-schema.ts';
 import type { ChangeLog } from './change-log.ts';
 import type { EventFeed } from './event-feed.ts';
 import type { Window } from './window.ts';
@@ -186,7 +186,7 @@ export function createHub(deps: HubDeps): Hub {
   const tellEvents = (reader: Reader, feed: EventFeed) => {
     while (reader.credit > 0 && feed.isDirty) {
       const event = feed.take()!;
-      reader.credit -= send(reader, 'event', toldEvent(event), event.number);
+      reader.credit -= send(reader, 'event', publishedEvent(event), event.number);
     }
   };
   const flush = (reader: Reader, frames: ReturnType<typeof framesOnce>) => {

@@ -3,7 +3,7 @@ import type { Bmdb } from '../../adapters/bmdb/port.ts';
 import { ladderOf } from '../../config.ts';
 import type { LiveMachine, MachineInsight } from '../../console/views.ts';
 import { isHeld } from '../../domain/eligibility.ts';
-import { ladderStanding } from '../../domain/explanation/ladder-standing.ts';
+import { ladderStatus } from '../../domain/explanation/ladder-status.ts';
 import { explanationOf, ALL_MEANS } from '../../domain/explanation/explanation.ts';
 import { hasPast, pastOf } from '../../domain/explanation/places.ts';
 import { queueOf, type Queue } from '../../domain/explanation/queue.ts';
@@ -12,6 +12,7 @@ import type { MachineId, Slot } from '../../domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
 import type { MachineState } from '../../domain/states.ts';
 import { viewOf, type MachineView, type Moment } from '../../domain/view.ts';
+import { drawingOf } from '../../console/charts/layout.ts';
 import { liveIn } from '../../machines/shown.ts';
 import type { DaemonParts } from '../parts.ts';
 import { waitingRows } from './guard-insight.ts';
@@ -80,7 +81,7 @@ export function createExplainer(parts: DaemonParts): Explainer {
       const { row = null, provider, holds = [] } = mirror.facts().get(slot) ?? {};
       if (row === null || provider === undefined) return null;
       const { nowMs } = moment();
-      const standing = ladderStanding(row, {
+      const standing = ladderStatus(row, {
         policy: ladderOf(config, provider),
         means: providers.get(provider)?.capabilities ?? ALL_MEANS,
         preserved: isHeld(row, 'preserve', { holds, nowMs }),
@@ -97,7 +98,7 @@ export function createExplainer(parts: DaemonParts): Explainer {
       if (!actor || !entry || !facts) return null;
       const states = liveIn(actor.getSnapshot());
       const endsAtMs = states.task && (explain(slot)?.next.atMs ?? null);
-      const task = states.task && { ...states.task, endsAtMs };
+      const task = states.task && { ...states.task, chart: drawingOf(states.task.chart), endsAtMs };
       return liveMachine({ ...states, task }, entry, facts, moment());
     },
   };

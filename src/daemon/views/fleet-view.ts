@@ -3,7 +3,7 @@ import type { FleetView, GuardSummary, StateCounts } from '../../console/port.ts
 import { needsMirror } from '../../domain/daemons.ts';
 import type { Slot } from '../../domain/ids.ts';
 import { guardEnd } from '../../domain/recovery/guard-rules.ts';
-import { gravest, UNATTENDED, type GuardMoment } from '../../domain/recovery/standing.ts';
+import { gravest, UNATTENDED, type GuardMoment } from '../../domain/recovery/guard-status.ts';
 import { STATES } from '../../domain/states.ts';
 import { worksElsewhere } from '../../domain/view.ts';
 import type { DaemonParts } from '../parts.ts';

@@ -134,15 +134,15 @@ function queuesOf({ mirror, permits }: DaemonParts): ReadonlyMap<Slot, Queue | n
 
 function poolOutlooks(parts: DaemonParts): PlanAnswer['pools'] {
   const { pools, poolsBoard } = parts;
-  const desks = [...poolsBoard.desks()];
+  const services = [...poolsBoard.services()];
   return pools.flatMap(({ pool, balancers }) =>
     balancers.map((balancer) => {
-      const desk = desks.find(({ name }) => name.pool === pool && name.balancer === balancer);
+      const service = services.find(({ name }) => name.pool === pool && name.balancer === balancer);
       const holder = holderOf(parts, balancerJob(balancer));
       return {
         ...{ pool, balancer, ...holder },
-        seenAtMs: desk?.seen()?.atMs ?? null,
-        plan: desk ? toldPoolPlan(planOf(desk, parts)) : null,
+        seenAtMs: service?.seen()?.atMs ?? null,
+        plan: service ? toldPoolPlan(planOf(service, parts)) : null,
       };
     }),
   );
@@ -151,9 +151,9 @@ function poolOutlooks(parts: DaemonParts): PlanAnswer['pools'] {
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** From the last look at the balancer. */
-function planOf(desk: PoolService, { mirror, wishes: book }: DaemonParts) {
-  const { pool, name, balancer, rows, memory, troubles, refusals } = desk;
-  const wishes = book.of(pool.pool);
+function planOf(service: PoolService, { mirror, wishes: repository }: DaemonParts) {
+  const { pool, name, balancer, rows, memory, troubles, refusals } = service;
+  const wishes = repository.of(pool.pool);
   const facts = mirror.facts();
   const rowOf = (machine: MachineId) => {
     const slot = wishes.get(machine)?.slot;
@@ -166,12 +166,12 @@ function planOf(desk: PoolService, { mirror, wishes: book }: DaemonParts) {
       otherPlaces(rowOf(machine)?.members ?? [], name),
     ]),
   );
-  const away = desk.unreachable();
+  const away = service.unreachable();
   return poolPlanOf({
     ...{ pool, balancer: name.balancer, capabilities: balancer.capabilities, wishes, elsewhere },
-    ...{ members: rows, memory, tried: { troubles, refusals }, row: desk.standing(), sha256 },
-    observed: away ? null : (desk.seen()?.objects ?? null),
-    failure: away?.why ?? (desk.seen() ? null : 'it was not looked at yet'),
+    ...{ members: rows, memory, tried: { troubles, refusals }, row: service.standing(), sha256 },
+    observed: away ? null : (service.seen()?.objects ?? null),
+    failure: away?.why ?? (service.seen() ? null : 'it was not looked at yet'),
     addressOf: (machine) => memberAddress(rowOf(machine)?.provided?.address ?? null),
     nameOf: (machine) => wishes.get(machine)?.slot ?? machine,
     nowMs: mirror.nowMs(),

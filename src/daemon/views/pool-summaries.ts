@@ -18,10 +18,10 @@ export interface PoolsRead {
   readonly leases: readonly LeaseRow[];
   readonly machines: Iterable<MemberMachine>;
   /** The last look at a balancer; null: none. Absent: no looks. */
-  readonly seen?: (at: PoolPlace) => SeenPool | null;
+  readonly seen?: (at: BalancedPool) => ObservedPool | null;
 }
 
-interface PoolPlace {
+interface BalancedPool {
   readonly pool: string;
   readonly balancer: string;
 }
@@ -30,7 +30,7 @@ interface MemberMachine {
   readonly slot: Slot | null;
   readonly members: readonly MemberRow[];
 }
-export interface SeenPool {
+export interface ObservedPool {
   readonly members: ReadonlyMap<MachineId, Pick<MemberSummary, 'health' | 'sessions'>>;
   readonly addresses: Addresses;
 }
@@ -42,7 +42,7 @@ export interface SeenPool {
 export function poolSummaries(read: PoolsRead): readonly PoolSummary[] {
   const { pools, balancers, rows, leases, seen = () => null } = read;
   const members = membersByPlace(read.machines);
-  const places = new Map<string, PoolPlace>();
+  const places = new Map<string, BalancedPool>();
   const wanted = pools.flatMap(({ pool, balancers: names }) =>
     names.map((balancer) => ({ pool, balancer })),
   );
@@ -76,7 +76,7 @@ export function poolSummaries(read: PoolsRead): readonly PoolSummary[] {
     });
 }
 
-const keyOf = ({ pool, balancer }: PoolPlace): string => `${pool}\n${balancer}`;
+const keyOf = ({ pool, balancer }: BalancedPool): string => `${pool}\n${balancer}`;
 
 interface Placed {
   readonly slot: Slot | null;
@@ -91,7 +91,7 @@ function membersByPlace(machines: Iterable<MemberMachine>): ReadonlyMap<string, 
 
 const nameOf = ({ slot, row }: Placed): string => slot ?? row.machineId;
 
-function memberSummary({ slot, row }: Placed, seen: SeenPool | null): MemberSummary {
+function memberSummary({ slot, row }: Placed, seen: ObservedPool | null): MemberSummary {
   const { pool: _, balancer: __, ...member } = row;
   const sight = seen?.members.get(row.machineId);
   return {

@@ -11,7 +11,7 @@ import { slotIdOf } from '../ids.ts';
 import type { MachineRow, SlotFacts } from '../machine.ts';
 import type { LossPolicy } from '../policy.ts';
 import { FLEET } from '../recovery/guard-judgement.ts';
-import type { GuardStanding } from '../recovery/standing.ts';
+import type { GuardStatus } from '../recovery/guard-status.ts';
 import type { MachineView } from '../view.ts';
 import { canonicalAddress, isSelected, type Pool } from './pools.ts';
 import { NO_ADDRESS } from './desired.ts';
@@ -22,7 +22,7 @@ export interface WishMoment {
   /** Database clock, epoch ms. */
   readonly nowMs: number;
   readonly loss: LossPolicy;
-  readonly standings: readonly GuardStanding[];
+  readonly standings: readonly GuardStatus[];
 }
 
 type DrainRequest = Omit<Extract<DesiredMember, { want: 'drain' }>, 'want' | 'slot' | 'machineId'>;

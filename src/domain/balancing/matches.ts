@@ -108,7 +108,7 @@ export const NO_TROUBLE: Trouble = {
 export type Remedy =
   | { readonly kind: 'update' }
   | { readonly kind: 'replace'; readonly withChildren: boolean }
-  | { readonly kind: 'wait'; readonly untilMs: number; readonly isShelved: boolean };
+  | { readonly kind: 'wait'; readonly untilMs: number; readonly isCoolingDown: boolean };
 
 /** Pauses after the first, second and third repeated submission of an object. */
 export const RECOVERY_PAUSES_MS = [30_000, 120_000, 600_000] as const;
@@ -127,10 +127,10 @@ export function remedyOf(
   const { recoveries, replacements, triedAtMs, isBlocked } = trouble;
   if (replacements > 0) {
     const untilMs = triedAtMs + SHELF_MS;
-    if (nowMs < untilMs) return { kind: 'wait', untilMs, isShelved: true };
+    if (nowMs < untilMs) return { kind: 'wait', untilMs, isCoolingDown: true };
   } else if (recoveries > 0) {
     const untilMs = triedAtMs + RECOVERY_PAUSES_MS[Math.min(recoveries, RECOVERIES_MAX) - 1]!;
-    if (nowMs < untilMs) return { kind: 'wait', untilMs, isShelved: false };
+    if (nowMs < untilMs) return { kind: 'wait', untilMs, isCoolingDown: false };
   }
   return update && recoveries < RECOVERIES_MAX
     ? { kind: 'update' }

@@ -128,7 +128,7 @@ export function planOf(input: PlanInput): Plan {
       if (remedy.kind === 'wait') {
         isPatient = true;
         retryAtMs = Math.min(retryAtMs ?? Infinity, remedy.untilMs);
-        if (remedy.isShelved) shelved.push(object.spec.name);
+        if (remedy.isCoolingDown) shelved.push(object.spec.name);
       } else if (remedy.kind === 'update') {
         if (match.isParentKnown) {
           recover.push({ act: 'update', object, desired, parent, why: 'it failed' });

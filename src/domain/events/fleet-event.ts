@@ -144,7 +144,7 @@ export function guardEvent(
 }
 
 /** The event form of a line in a slot's log. */
-export interface ToldLine {
+export interface LineEvent {
   readonly type: EventType;
   readonly reason: string;
   readonly details: EventDetails;
@@ -172,7 +172,7 @@ export const slotKindsOf = (types: readonly EventType[]): readonly string[] =>
     .map(([kind]) => kind);
 
 /** The event form of the line; null: the line is no event. */
-export function toldLine(kind: string, reason: string): ToldLine | null {
+export function eventOfLine(kind: string, reason: string): LineEvent | null {
   const [type] = Object.hasOwn(TYPES_OF, kind) ? TYPES_OF[kind]! : [];
   if (type === undefined) return null;
   switch (kind) {

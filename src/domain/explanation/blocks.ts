@@ -11,7 +11,12 @@ import type { GuardRow, HoldKind, Process, ProviderHoldRow, QuarantineKind } fro
 import { capacityKeys, QUOTA_KEY } from '../provisioning/provider-holds.ts';
 import { FLEET, graceEndsAtMs } from '../recovery/guard-judgement.ts';
 import { isUnderWay } from '../recovery/permits.ts';
-import { BLIND, standingsOf, type GuardStanding, type GuardState } from '../recovery/standing.ts';
+import {
+  BLIND,
+  guardStatuses,
+  type GuardStatus,
+  type GuardState,
+} from '../recovery/guard-status.ts';
 import { spanText } from '../../lib/texts.ts';
 import { worksElsewhere } from '../view.ts';
 import type { At } from './places.ts';
@@ -114,7 +119,7 @@ function guard({ row, facts: { guard: picture, slot }, moment }: At): Way[] {
   if (row && isUnderWay(row)) return [];
   const { nowMs, guard: policy, loss } = moment;
   const { heartbeatMs } = loss;
-  const standings = picture ? standingsOf(picture, { nowMs, policy, heartbeatMs }) : [BLIND];
+  const standings = picture ? guardStatuses(picture, { nowMs, policy, heartbeatMs }) : [BLIND];
   const isOrdered = row !== null && (row.order?.expiresAtMs ?? 0) > nowMs;
   return standings
     .filter(({ scope }) => scope === FLEET || scope === slot.provider)
@@ -126,7 +131,7 @@ function guard({ row, facts: { guard: picture, slot }, moment }: At): Way[] {
 }
 
 function guardWay(
-  { scope, state, reason }: GuardStanding,
+  { scope, state, reason }: GuardStatus,
   row: GuardRow | undefined,
   { guard: { calmForMs }, loss }: At['moment'],
 ): Way {

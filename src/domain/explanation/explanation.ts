@@ -2,7 +2,7 @@ import { spanText, visibleText } from '../../lib/texts.ts';
 import { isHeld } from '../eligibility.ts';
 import type { Process } from '../machine.ts';
 import { nextStep, type LadderEnd, type LadderStep } from '../recovery/ladder.ts';
-import { isUnheardTooLong } from '../recovery/standing.ts';
+import { isUnheardTooLong } from '../recovery/guard-status.ts';
 import { RUNG_FACTS, type LadderMeans } from '../recovery/rungs.ts';
 import { viewOf } from '../view.ts';
 import { processFor, waysOf, type Way } from './blocks.ts';

@@ -3,7 +3,7 @@ import type { ProviderHoldRow, SlotFacts } from '../machine.ts';
 import type { LadderPolicy } from '../recovery/ladder.ts';
 import type { GuardPolicy } from '../recovery/guard-judgement.ts';
 import type { LadderMeans } from '../recovery/rungs.ts';
-import type { GuardPicture } from '../recovery/standing.ts';
+import type { GuardPicture } from '../recovery/guard-status.ts';
 import type { MachineState } from '../states.ts';
 import type { Moment } from '../view.ts';
 import type { Queue } from './queue.ts';

@@ -210,10 +210,10 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
     if (hold.provider !== provider || hold.kind !== 'no-allocate') continue;
     if (hold.untilMs === null || hold.untilMs > nowMs) barring.set(hold.slotId, hold.reason);
   }
-  const shelf = new Map<string, string>();
+  const cooldowns = new Map<string, string>();
   for (const penalty of input.penalties) {
     if (penalty.provider !== provider || penalty.untilMs <= nowMs) continue;
-    shelf.set(penalty.slotId, penalty.cause);
+    cooldowns.set(penalty.slotId, penalty.cause);
   }
   return ({ slotId }: FreeSlot): string | null => {
     if (rowSlots.has(slotId)) return 'a machine is recorded on it';
@@ -224,7 +224,7 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
     }
     const hold = barring.get(slotId);
     if (hold !== undefined) return `a hold forbids its use: ${hold}`;
-    const cause = shelf.get(slotId);
+    const cause = cooldowns.get(slotId);
     if (cause === undefined) return null;
     choice.penalised += 1;
     return `it is on the shelf: ${cause}`;

@@ -9,7 +9,7 @@ import {
   type GuardPolicy,
   type Ingest,
 } from './guard-judgement.ts';
-import type { GuardMoment, GuardPicture, GuardStanding } from './standing.ts';
+import type { GuardMoment, GuardPicture, GuardStatus } from './guard-status.ts';
 
 /**
  * Rules that stop recovery in a scope. `silence`, `probes`: a freeze, because machines fell silent
@@ -19,7 +19,7 @@ export const GUARD_RULES = ['silence', 'probes', 'suspicion'] as const;
 export type GuardRule = (typeof GUARD_RULES)[number];
 
 /** The distance of a scope from a rule's limit. */
-export interface RuleStanding {
+export interface RuleStatus {
   readonly rule: GuardRule;
   /** Machines that count now. */
   readonly count: number;
@@ -37,7 +37,7 @@ type RuleCounts = Pick<
 >;
 
 /** The rules of a scope, nearest to its limit first. Pure and total. */
-export function rulesOf(counts: RuleCounts, policy: GuardPolicy): readonly RuleStanding[] {
+export function rulesOf(counts: RuleCounts, policy: GuardPolicy): readonly RuleStatus[] {
   const { machines, started, newlySilent, quiet, unreachable } = counts;
   const silentMax = silentLimit(policy, started);
   return [
@@ -54,7 +54,7 @@ export function rulesOf(counts: RuleCounts, policy: GuardPolicy): readonly RuleS
 function standing(
   rule: GuardRule,
   { count, max, of }: { readonly count: number; readonly max: number; readonly of: number },
-): RuleStanding {
+): RuleStatus {
   const limit = Math.floor(max);
   const more = Math.max(0, limit + 1 - count);
   return { rule, count, limit, of, more: more > Math.max(0, of - count) ? null : more };
@@ -115,7 +115,7 @@ interface GuardEnd {
 
 /** How normal watching of a scope resumes; null: it is normal. Leaves out unknown counts. */
 export function guardEnd(
-  { scope, state }: Pick<GuardStanding, 'scope' | 'state'>,
+  { scope, state }: Pick<GuardStatus, 'scope' | 'state'>,
   picture: GuardPicture,
   { nowMs, policy, heartbeatMs }: GuardMoment,
 ): GuardEnd | null {

@@ -8,7 +8,7 @@ import { calmRow, FLEET } from '../recovery/guard-judgement.ts';
 import { RUNG_OF } from '../recovery/ladder.ts';
 import { RUNG_FACTS, type LadderMeans } from '../recovery/rungs.ts';
 import { openOrderText, orderRefusal } from '../requests.ts';
-import { settlementOf, type Scene } from '../request-outcome.ts';
+import { resultOfRequest, type Scene } from '../request-outcome.ts';
 import { isOrder, MACHINE_VERBS, VERBS } from '../verbs.ts';
 import { lossOf, wishOf } from '../operator-request.ts';
 import type { MachineVerb, OrderVerb, PoolVerb, Verb } from '../verbs.ts';
@@ -140,7 +140,7 @@ const poolsMeant = (
   pools.filter((row) => row.pool === pool && (balancer ?? row.balancer) === row.balancer);
 
 function decided(scene: Scene): Prospect {
-  const { state, outcome } = settlementOf(scene) ?? { state: 'open', outcome: null };
+  const { state, outcome } = resultOfRequest(scene) ?? { state: 'open', outcome: null };
   return state === 'refused'
     ? { refusal: outcome, outcome: null, waits: [] }
     : { refusal: null, outcome, waits: [] };

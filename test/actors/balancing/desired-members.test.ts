@@ -1,11 +1,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createWishBook, DEBOUNCE_MS } from '../../../src/actors/balancing/desired-members.ts';
+import {
+  createDesiredMembers,
+  DEBOUNCE_MS,
+} from '../../../src/actors/balancing/desired-members.ts';
 import type { DesiredMemberRepository } from '../../../src/actors/balancing/desired-members.ts';
 import type { Pool } from '../../../src/domain/balancing/pools.ts';
 import { machineId, type Slot } from '../../../src/domain/ids.ts';
 import type { HoldRow, MachineRow, SlotFacts } from '../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
-import type { GuardState } from '../../../src/domain/recovery/standing.ts';
+import type { GuardState } from '../../../src/domain/recovery/guard-status.ts';
 import { viewOf } from '../../../src/domain/view.ts';
 import { pool as poolOf } from '../../domain/balancing/pool.ts';
 import { testRows } from '../../support/rows.ts';
@@ -42,9 +45,9 @@ let facts: Map<Slot, SlotFacts>;
 let guard: GuardState;
 let moments: number;
 let told: string[];
-let book: DesiredMemberRepository;
+let repository: DesiredMemberRepository;
 const open = (...pools: readonly Pool[]) => {
-  book = createWishBook({
+  repository = createDesiredMembers({
     pools,
     facts: () => facts,
     viewOf: (slot) => {
@@ -58,13 +61,13 @@ const open = (...pools: readonly Pool[]) => {
     },
     clock,
   });
-  for (const { pool } of pools) book.onChange(pool, () => told.push(pool));
+  for (const { pool } of pools) repository.onChange(pool, () => told.push(pool));
 };
 /** Sets the slot's present facts without notice to anybody. */
 const put = (row: MachineRow | null, holds: readonly HoldRow[] = []) =>
   void facts.set(SLOT, slotFacts({ row, listed: device(), provider: PROVIDER, holds }));
 const view = () => viewOf(facts.get(SLOT)!, { nowMs: now(), loss: DEFAULT_LOSS });
-const wants = (pool = 'api', machine = MACHINE) => book.of(pool).get(machine)?.want ?? null;
+const wants = (pool = 'api', machine = MACHINE) => repository.of(pool).get(machine)?.want ?? null;
 const pass = (ms: number) => clock.increment(ms);
 
 const ELSEWHERE = { select: { ...poolOf().select, locations: ['moon'] } };
@@ -81,16 +84,21 @@ function reset(): void {
 beforeEach(reset);
 
 describe('desired members follow', () => {
-  const OF_ALL = () => book.onFacts(facts);
-  const OF_VIEW = () => book.onView(view());
+  const OF_ALL = () => repository.onFacts(facts);
+  const OF_VIEW = () => repository.onView(view());
   const moved = { machineId: OTHER };
   /** The facts before and after, the notice, and the final desired members. */
   testRows<readonly [string, Partial<MachineRow> | null, () => void, readonly (string | null)[]]>([
     ['a view that is told', { order: orderRow() }, OF_VIEW, ['drain', null]],
-    ['facts of slots that changed', null, () => book.onFacts(facts, new Set([SLOT])), [null, null]],
-    ['facts of no slot', null, () => book.onFacts(facts, new Set()), ['serve', null]],
-    ['all facts without it', {}, () => book.onFacts(new Map()), [null, null]],
-    ['a slot that vanishes', {}, () => book.onVanished(SLOT), [null, null]],
+    [
+      'facts of slots that changed',
+      null,
+      () => repository.onFacts(facts, new Set([SLOT])),
+      [null, null],
+    ],
+    ['facts of no slot', null, () => repository.onFacts(facts, new Set()), ['serve', null]],
+    ['all facts without it', {}, () => repository.onFacts(new Map()), [null, null]],
+    ['a slot that vanishes', {}, () => repository.onVanished(SLOT), [null, null]],
     ['a machine that leaves its slot', null, OF_VIEW, [null, null]],
     ['a new tenancy of a slot', moved, OF_VIEW, [null, 'serve']],
   ])('%s', (_, then, tell, wished) => {
@@ -108,14 +116,14 @@ describe('the guard and desired members', () => {
   test('keeps a silent machine during a freeze and drops it afterwards', () => {
     guard = 'frozen';
     put(healthy(silent));
-    book.onFacts(facts);
+    repository.onFacts(facts);
     expect(wants()).toBe('keep');
     guard = 'watching';
     expect(wants(), 'nobody has told').toBe('keep');
-    book.onGuard();
+    repository.onGuard();
     expect(wants()).toBe('drop');
     guard = 'frozen';
-    book.onGuard();
+    repository.onGuard();
     expect(wants()).toBe('keep');
   });
   testRows([
@@ -125,12 +133,12 @@ describe('the guard and desired members', () => {
     reset();
     guard = 'frozen';
     put(healthy(before));
-    book.onFacts(facts);
+    repository.onFacts(facts);
     put(healthy());
-    book.onView(view());
+    repository.onView(view());
     const asked = moments;
     facts = new Map();
-    book.onGuard();
+    repository.onGuard();
     expect(wants()).toBe('serve');
     expect(moments - asked).toBe(1);
   });
@@ -162,7 +170,7 @@ describe('desired members by the clock alone', () => {
   ])('%s', (_, change, before, minutes, after, held) => {
     open(poolOf({ pool: 'api', memberStates: ['Running', 'HandedOver'] }));
     put(healthy(change), held ? [held] : []);
-    book.onFacts(facts);
+    repository.onFacts(facts);
     expect(wants()).toBe(before);
     pass(minutes * 60_000 - 1);
     expect(wants()).toBe(before);
@@ -171,13 +179,13 @@ describe('desired members by the clock alone', () => {
     expect(wants()).toBe(after);
     expect(moments - told, 'once, when it is due').toBeLessThanOrEqual(3);
     pass(86_400_000);
-    book.stop();
+    repository.stop();
     expect(clock.pending).toBe(0);
   });
   test('ignores machines that no pool selects', () => {
     open(poolOf(ELSEWHERE));
     put(healthy({ members: [], order: orderRow({ expiresAtMs: inMinutes(5) }) }));
-    book.onFacts(facts);
+    repository.onFacts(facts);
     expect(clock.pending).toBe(0);
   });
 });
@@ -185,38 +193,38 @@ describe('desired members by the clock alone', () => {
 describe('a listener of desired members', () => {
   test('is called a moment later, once for many changes, and only for real changes', () => {
     put(healthy());
-    book.onFacts(facts);
+    repository.onFacts(facts);
     put(healthy({ order: orderRow() }));
-    book.onView(view());
+    repository.onView(view());
     pass(DEBOUNCE_MS - 1);
     expect(told).toEqual([]);
     pass(1);
     expect(told).toEqual(['api']);
     const heartbeat = { atMs: NOW_MS, bootId: 'boot-1' };
     put(healthy({ order: orderRow(), heartbeat }));
-    book.onView(view());
-    book.onFacts(facts);
-    book.onGuard();
+    repository.onView(view());
+    repository.onFacts(facts);
+    repository.onGuard();
     pass(60_000);
     expect(told).toEqual(['api']);
-    book.onVanished(SLOT);
+    repository.onVanished(SLOT);
     pass(DEBOUNCE_MS);
     expect(told).toEqual(['api', 'api']);
   });
   test('is called for its own pool and selector only', () => {
     open(poolOf({ pool: 'api' }), poolOf({ pool: 'web', ...ELSEWHERE }));
     put(healthy());
-    book.onFacts(facts);
+    repository.onFacts(facts);
     pass(DEBOUNCE_MS);
     expect(told).toEqual(['api']);
     expect([wants('api'), wants('web'), wants('unknown')]).toEqual(['serve', null, null]);
   });
   test('is not called after it unsubscribed or after the stop', () => {
-    const end = book.onChange('api', () => told.push('again'));
+    const end = repository.onChange('api', () => told.push('again'));
     end();
     put(healthy());
-    book.onFacts(facts);
-    book.stop();
+    repository.onFacts(facts);
+    repository.stop();
     pass(60_000);
     expect(told).toEqual([]);
     expect(clock.pending).toBe(0);
@@ -226,8 +234,8 @@ describe('a listener of desired members', () => {
 test('costs nothing without pools', () => {
   open();
   put(healthy());
-  book.onFacts(facts);
-  book.onView(view());
-  expect(book.of('api').size).toBe(0);
+  repository.onFacts(facts);
+  repository.onView(view());
+  expect(repository.of('api').size).toBe(0);
   expect([moments, clock.pending]).toEqual([0, 0]);
 });

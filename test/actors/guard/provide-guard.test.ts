@@ -36,8 +36,8 @@ let facts: Map<Slot, SlotFacts>;
 let sessions: SessionId[];
 let ingestUp: boolean;
 let assessments: boolean[];
-let settle: BmdbSession['settle'];
-let settledKeys: string[];
+let settle: BmdbSession['applyRequest'];
+let appliedKeys: string[];
 let actor: ReturnType<typeof start>;
 
 const fleetRow = (change: Partial<GuardRow> = {}): GuardRow => ({
@@ -81,7 +81,7 @@ function start() {
       throw new Unreachable('not now');
     },
   };
-  const session = { sessionId: SESSION, settle: (key: string) => settle(key) } as BmdbSession;
+  const session = { sessionId: SESSION, applyRequest: (key: string) => settle(key) } as BmdbSession;
   const deps: GuardDeps = {
     bmdb: { guard: guarded },
     keeper: { require: () => session },
@@ -104,9 +104,9 @@ beforeEach(() => {
   clock = createSimulatedClock();
   [log, metrics, fails, changes] = [recordingLog(), createMemMetrics(), false, 0];
   [requests, facts, sessions, ingestUp] = [[], new Map(), [SESSION], true];
-  [assessments, settledKeys, found] = [[], [], calm()];
+  [assessments, appliedKeys, found] = [[], [], calm()];
   settle = async (key) => {
-    settledKeys.push(key);
+    appliedKeys.push(key);
     const request = requests.find((each) => each.key === key);
     if (!request) throw new NotFound(`no request ${key}`);
     requests = requests.filter((each) => each !== request);
@@ -267,7 +267,7 @@ describe('requests to the guard', () => {
 
   test('freeze and thaw at once', async () => {
     await ask(freeze('a'), freeze('b', { verb: 'thaw' }));
-    expect(settledKeys).toEqual(['a', 'b']);
+    expect(appliedKeys).toEqual(['a', 'b']);
     expect(log.lines.at(-1)).toMatchObject({
       message: 'a request was applied or refused',
       fields: { request: 'b', verb: 'thaw', of: 'fleet', by: 'ann', state: 'done', outcome: ANN },
@@ -278,15 +278,15 @@ describe('requests to the guard', () => {
     facts.set(SLOT, slotFacts());
     await ask(requestRow({ createdAtMs: clock.now() }));
     await advance(clock, 10 * MINUTE);
-    expect(settledKeys).toEqual([]);
+    expect(appliedKeys).toEqual([]);
   });
 
   test('about an unknown slot are applied after a while', async () => {
     await ask(requestRow({ createdAtMs: clock.now() }));
     await advance(clock, STRAY_MS - 1);
-    expect(settledKeys).toEqual([]);
+    expect(appliedKeys).toEqual([]);
     await advance(clock, PERIOD_MS);
-    expect(settledKeys).toEqual(['request-1']);
+    expect(appliedKeys).toEqual(['request-1']);
   });
 
   test('give a preferred daemon a head start', async () => {
@@ -296,22 +296,22 @@ describe('requests to the guard', () => {
     const better = rivals.find((rival) => rankOf(SESSION, [SESSION, rival], 'fleet' as Slot) === 1);
     sessions = [SESSION, better!];
     await ask(freeze('a'));
-    expect(settledKeys).toEqual([]);
+    expect(appliedKeys).toEqual([]);
     await advance(clock, PERIOD_MS);
-    expect(settledKeys).toEqual(['a']);
+    expect(appliedKeys).toEqual(['a']);
   });
 
   test('that fail do not delay others and are tried again', async () => {
-    const settleAll = settle;
+    const applyAll = settle;
     settle = async (key) => {
       if (key === 'a') throw new Unreachable('not now');
-      return settleAll(key);
+      return applyAll(key);
     };
     await ask(freeze('a'), freeze('b'));
-    expect(settledKeys).toEqual(['b']);
-    settle = settleAll;
+    expect(appliedKeys).toEqual(['b']);
+    settle = applyAll;
     await advance(clock, PERIOD_MS);
-    expect(settledKeys).toEqual(['b', 'a']);
+    expect(appliedKeys).toEqual(['b', 'a']);
   });
 
   test('that stay open are not reported', async () => {

@@ -13,18 +13,21 @@ let log: RecordingLog;
 /** The BMDB's latest rows. */
 let rows: ProviderHoldRow[];
 let written: unknown[];
-let book: ProviderHoldRepository;
+let repository: ProviderHoldRepository;
 let keeper: HoldKeeper;
 beforeEach(() => {
   clock = createSimulatedClock();
   log = recordingLog();
   [rows, written] = [[], []];
-  book = {
+  repository = {
     impose: async (hold) => void written.push(hold),
     lift: async (...what) => written.push(what),
   };
   keeper = createHoldKeeper({
-    book: { impose: (hold) => book.impose(hold), lift: (...what) => book.lift(...what) },
+    repository: {
+      impose: (hold) => repository.impose(hold),
+      lift: (...what) => repository.lift(...what),
+    },
     rows: () => rows,
     nowMs: clock.now,
     clock,
@@ -93,7 +96,7 @@ test('respects another daemon’s hold that follows our lift', async () => {
 });
 
 test('respects a hold locally that cannot be written', async () => {
-  book.impose = async () => {
+  repository.impose = async () => {
     throw new Unreachable('no database');
   };
   await keeper.failed(PROVIDER, 'list', limited(60_000));

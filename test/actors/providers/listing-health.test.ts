@@ -25,7 +25,7 @@ beforeEach(() => {
     written.push(line);
   };
   health = createListingHealth({
-    book: {
+    repository: {
       failed: ({ provider, sessionId: by, cause }) => write(`${provider} ${by.at(-1)!} ${cause}`),
       succeeded: (provider, by) => write(`${provider} ${by.at(-1)!} listed`),
     },

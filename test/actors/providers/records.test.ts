@@ -28,12 +28,12 @@ beforeEach(async () => {
 });
 
 test('lets a driver read and write the rows of its own provider', async () => {
-  const records = createRecords(RACK, { bmdb, book: () => session.records });
+  const records = createRecords(RACK, { bmdb, repository: () => session.records });
   const first = await records.make('a', 1, live());
   const second = await records.replace('a', 2, first, live());
   expect(await records.all(live())).toEqual([{ key: 'a', value: 2, version: second }]);
   expect(await bmdb.records.all(RACK, live().signal)).toEqual(await records.all(live()));
-  const other = createRecords(providerName('barn'), { bmdb, book: () => session.records });
+  const other = createRecords(providerName('barn'), { bmdb, repository: () => session.records });
   expect(await other.all(live())).toEqual([]);
   await records.drop('a', second, live());
   expect(await records.all(live())).toEqual([]);
@@ -41,7 +41,7 @@ test('lets a driver read and write the rows of its own provider', async () => {
 
 test('writes with the newest session', async () => {
   let current = session;
-  const records = createRecords(RACK, { bmdb, book: () => current.records });
+  const records = createRecords(RACK, { bmdb, repository: () => current.records });
   const version = await records.make('a', 1, live());
   await session.close();
   await expect(records.drop('a', version, live())).rejects.toMatchObject({ kind: 'aborted' });
@@ -52,8 +52,8 @@ test('writes with the newest session', async () => {
 
 const failing = (error: Error) => {
   const fail = () => Promise.reject(error);
-  const book = () => ({ make: fail, replace: fail, drop: fail });
-  return createRecords(RACK, { bmdb: { records: { all: fail, counts: fail } }, book });
+  const repository = () => ({ make: fail, replace: fail, drop: fail });
+  return createRecords(RACK, { bmdb: { records: { all: fail, counts: fail } }, repository });
 };
 
 describe('translates the database’s errors for drivers', () => {
@@ -80,11 +80,14 @@ describe('translates the database’s errors for drivers', () => {
 test('ends an aborted call at once and starts none', async () => {
   const stuck = () => new Promise<never>(() => undefined);
   let begun = 0;
-  const book = () => {
+  const repository = () => {
     begun += 1;
     return { make: stuck, replace: stuck, drop: stuck };
   };
-  const records = createRecords(RACK, { bmdb: { records: { all: stuck, counts: stuck } }, book });
+  const records = createRecords(RACK, {
+    bmdb: { records: { all: stuck, counts: stuck } },
+    repository,
+  });
   const off = { signal: AbortSignal.abort() };
   const refused = records.make('a', 1, off);
   expect(begun).toBe(0);

@@ -263,12 +263,12 @@ describe('a device that nothing refers to', () => {
 
     test('gets them before work can start, or is not taken over', async () => {
       const one = await takenOver('hold');
-      const { file } = stand.bmdb.requests;
+      const { submit } = stand.bmdb.requests;
       let failures = 1;
       Object.assign(stand.bmdb.requests, {
-        file: async (...args: Parameters<typeof file>) => {
+        submit: async (...args: Parameters<typeof submit>) => {
           if (failures-- > 0) throw new Unreachable('no database');
-          return file(...args);
+          return submit(...args);
         },
       });
       await rounds(one, 2);

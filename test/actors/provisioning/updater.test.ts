@@ -85,7 +85,7 @@ beforeEach(() => {
       [PROVIDER, provider],
     ]),
     holds: createHoldKeeper({
-      book: { impose: async (hold) => void imposed.push(hold), lift: async () => 0 },
+      repository: { impose: async (hold) => void imposed.push(hold), lift: async () => 0 },
       rows: () => imposed.map((each) => ({ ...each, amount: null, untilMs: each.forMs + EPOCH })),
       nowMs: clock.now,
       clock,

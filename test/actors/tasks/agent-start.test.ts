@@ -35,13 +35,13 @@ beforeEach(async () => {
 
 const servicesOf = (policy?: HostKeyPolicy, change?: Partial<TaskDeps>) =>
   startServices(stand, policy, change);
-const takeOver = (policy?: HostKeyPolicy, services = servicesOf(policy)) =>
+const startOnStand = (policy?: HostKeyPolicy, services = servicesOf(policy)) =>
   startAgent(stand, services);
 
 describe('an agent start', () => {
   test('runs step by step and pins the first host key', async () => {
     stand.given();
-    expect(await takeOver()).toMatchObject({ outcome: 'done', failure: null });
+    expect(await startOnStand()).toMatchObject({ outcome: 'done', failure: null });
     expect(stand.done).toEqual(ALL);
     expect(stand.row()).toMatchObject({
       agentStarted: { publicKey: '07'.repeat(32), bootId: stand.host.bootId },
@@ -90,7 +90,7 @@ describe('an agent start', () => {
     ['strict', null],
   ])('%s, %s pinned: sends a stranger nothing and quarantines it', async (policy, hostKey) => {
     stand.given({ hostKey });
-    const { outcome, failure } = await takeOver(policy);
+    const { outcome, failure } = await startOnStand(policy);
     expect({ outcome, code: failure?.code }).toEqual({
       outcome: 'failed',
       code: 'host-key-rejected',
@@ -103,13 +103,13 @@ describe('an agent start', () => {
       quarantine: { kind: 'conflict', reason: failure!.message },
     });
     await advance(stand.clock, 24 * 60 * MINUTE);
-    expect((await takeOver(policy)).failure?.code).toBe('nothing-to-do');
+    expect((await startOnStand(policy)).failure?.code).toBe('nothing-to-do');
     expect(stand.done).toEqual(['connect']);
   });
 
   test.each([null, OTHER_KEY])('insecure, %s pinned: goes on and pins nothing', async (hostKey) => {
     stand.given({ hostKey });
-    expect((await takeOver('insecure')).outcome).toBe('done');
+    expect((await startOnStand('insecure')).outcome).toBe('done');
     expect(stand.row().hostKey).toBe(hostKey);
   });
 
@@ -125,7 +125,7 @@ describe('an agent start', () => {
 
     test('is accepted with the right secret', async () => {
       given(SECRET);
-      expect(await takeOver()).toMatchObject({ outcome: 'done' });
+      expect(await startOnStand()).toMatchObject({ outcome: 'done' });
       expect(stand.done).toEqual(['connect', READ, ...ALL.slice(1)]);
       expect(stand.row().hostKey).toBe(stand.host.hostKey);
       expect(JSON.stringify(stand.log.lines)).not.toContain(SECRET);
@@ -133,7 +133,7 @@ describe('an agent start', () => {
 
     test('is quarantined with a wrong secret, and nothing else runs on it', async () => {
       given(newSecret(systemRandom));
-      expect((await takeOver()).failure?.code).toBe('host-key-rejected');
+      expect((await startOnStand()).failure?.code).toBe('host-key-rejected');
       expect(stand.done).toEqual(['connect', READ]);
       expect(stand.row()).toMatchObject({
         ...{ hostKey: null, agentStarted: null },
@@ -145,12 +145,12 @@ describe('an agent start', () => {
       given(null);
       stand.host.run = ([program], stdin) =>
         program === 'cat' ? { exitCode: 1 } : agentAnswer(stdin);
-      expect((await takeOver()).failure?.code).toBe('remote-failure');
+      expect((await startOnStand()).failure?.code).toBe('remote-failure');
       expect(stand.done).toEqual(['connect', READ]);
       expect(stand.row()).toMatchObject({ quarantine: null, agentStarted: null });
       stand.host.secret = SECRET;
       await advance(stand.clock, 24 * 60 * MINUTE);
-      expect((await takeOver()).outcome).toBe('done');
+      expect((await startOnStand()).outcome).toBe('done');
     });
   });
 
@@ -159,7 +159,7 @@ describe('an agent start', () => {
     async (ownership) => {
       stand.given();
       stand.whereIs = async () => device({ address: '192.0.2.1', ownership });
-      expect((await takeOver()).failure?.code).toBe('denied');
+      expect((await startOnStand()).failure?.code).toBe('denied');
       expect(stand.done).toEqual([]);
     },
   );
@@ -186,7 +186,7 @@ describe('a proved host key', () => {
     stand.taskPool.end(SLOT);
     await settled();
     stand.host.hostKey = OTHER_KEY;
-    expect((await takeOver()).failure?.code).toBe('host-key-rejected');
+    expect((await startOnStand()).failure?.code).toBe('host-key-rejected');
     expect(stand.row().quarantine).toMatchObject({ kind: 'conflict' });
   });
 
@@ -200,7 +200,7 @@ describe('a proved host key', () => {
 
   test('is neither requested nor pinned under `insecure`, which is reported and counted', async () => {
     stand.given();
-    await takeOver('insecure');
+    await startOnStand('insecure');
     await advance(stand.clock, 1);
     expect(stand.row().hostKey).toBeNull();
     expect(
@@ -208,7 +208,7 @@ describe('a proved host key', () => {
     ).toBe(1);
     expect(stand.log.count('INSECURE: host keys are not verified')).toBe(1);
     stand.given();
-    await takeOver('tofu');
+    await startOnStand('tofu');
     expect(stand.metrics.total('shepherd_ssh_insecure_connections_total')).toBe(1);
   });
 });
@@ -219,13 +219,13 @@ describe('a machine whose provider is not configured here', () => {
   test('is not even claimed', async () => {
     stand.given();
     const services = servicesOf('tofu', { providers: new Map() });
-    expect((await takeOver('tofu', services)).failure?.code).toBe('nothing-to-do');
+    expect((await startOnStand('tofu', services)).failure?.code).toBe('nothing-to-do');
     expect(history()).toEqual([]);
   });
 
   test('is released without wait or attempt when only the claim shows it', async () => {
     stand.given({ provided: provided({ provider: providerName('elsewhere') }) });
-    const { failure } = await takeOver();
+    const { failure } = await startOnStand();
     expect(failure).toMatchObject({
       code: 'nothing-to-do',
       message: expect.stringContaining('elsewhere, which is not configured here') as string,
@@ -238,7 +238,7 @@ describe('a machine whose provider is not configured here', () => {
 describe('the wait after a failure', () => {
   const waitOf = async (failure: Error) => {
     stand.connecting = failure;
-    expect((await runOut(stand.clock, takeOver())).outcome).toBe('failed');
+    expect((await runOut(stand.clock, startOnStand())).outcome).toBe('failed');
     const [wait] = stand.row().backoffs;
     expect(wait!.untilMs - stand.clock.now()).toBeGreaterThanOrEqual(
       wait!.lastIntervalSeconds! * 1_000,
@@ -299,7 +299,7 @@ describe('the attempt of an agent start', () => {
       return agentAnswer(stdin);
     };
     stand.given();
-    await takeOver();
+    await startOnStand();
     expect(known).toEqual({ atMs: stand.clock.now(), count: 0, unreached: 0 });
   });
 

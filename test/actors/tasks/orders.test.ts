@@ -11,7 +11,7 @@ import { advance } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 let world: SmallWorld;
-let filed = 0;
+let submitted = 0;
 beforeEach(async () => {
   world = createSmallWorld({ machines: 1 });
   await world.fleet();
@@ -32,12 +32,12 @@ type OrderDetails<Verb extends RequestedThing['verb']> = Omit<
   Extract<RequestedThing, { verb: Verb }>,
   'target' | 'verb'
 >;
-async function file<Verb extends RequestedThing['verb']>(verb: Verb, about: OrderDetails<Verb>) {
+async function submit<Verb extends RequestedThing['verb']>(verb: Verb, about: OrderDetails<Verb>) {
   const { slot, machineId } = view();
   const target = { provider: PROVIDER, slotId: slotIdOf(slot), machineId };
   const what = { verb, ...about, target } as unknown as RequestedThing;
-  const key = `ann-${(filed += 1)}`;
-  await world.bmdb.requests.file({ key, by: 'ann', reason: 'because', what });
+  const key = `ann-${(submitted += 1)}`;
+  await world.bmdb.requests.submit({ key, by: 'ann', reason: 'because', what });
   return async () => (await world.bmdb.requests.read([key], new AbortController().signal))[0]!;
 }
 
@@ -47,7 +47,7 @@ test('shows a waiting order in the machine’s present state', async () => {
     ...world.bmdb.tables.guard.rows.get('fleet')!,
     frozen: { atMs: 0, by: 'ann', kind: 'manual', reason: 'maintenance', untilMs: null },
   });
-  const request = await file('reboot', { force: false });
+  const request = await submit('reboot', { force: false });
   await advance(world.clock, 5 * MINUTE);
   expect(shown()).toMatchObject({ state: 'Running', substate: 'healthy' });
   expect(view()).toMatchObject({ next: 'recovery', reason: 'ann asked for a reboot: because' });
@@ -58,28 +58,28 @@ test('shows a waiting order in the machine’s present state', async () => {
 });
 
 test('refuses an order at once that a hold forbids, by the machine’s actor', async () => {
-  const held = await file('hold', { kind: 'no-recover', untilMs: null });
+  const held = await submit('hold', { kind: 'no-recover', untilMs: null });
   await advance(world.clock, 1_000);
   expect(await held()).toMatchObject({ state: 'done' });
-  const request = await file('reboot', { force: false });
+  const request = await submit('reboot', { force: false });
   await advance(world.clock, 1_000);
   expect(await request()).toMatchObject({ state: 'refused', outcome: 'a hold forbids it' });
 });
 
 describe('a decision of an operator', () => {
   test('sets a hold, visible at once and in the tag of the device', async () => {
-    await file('hold', { kind: 'preserve', untilMs: null });
+    await submit('hold', { kind: 'preserve', untilMs: null });
     await advance(world.clock, 1_000);
     expect(view().holds).toEqual(['preserve']);
     await advance(world.clock, 3 * MINUTE);
     expect(world.provider.devices()[0]!.tags[IDLE_TAG]).toBe('hold');
-    await file('unhold', { kind: 'preserve' });
+    await submit('unhold', { kind: 'preserve' });
     await advance(world.clock, 15 * MINUTE);
     expect(world.provider.devices()[0]!.tags[IDLE_TAG]).toBe('run');
   });
 
   test('quarantines a machine and releases it', async () => {
-    await file('quarantine', { untilMs: null });
+    await submit('quarantine', { untilMs: null });
     await advance(world.clock, 1_000);
     expect(view()).toMatchObject({
       state: 'Quarantined',
@@ -87,7 +87,7 @@ describe('a decision of an operator', () => {
       reason: 'because',
       endedBy: 'an operator: shepherd machine release',
     });
-    await file('release', { forgetHostKey: false });
+    await submit('release', { forgetHostKey: false });
     await advance(world.clock, 1_000);
     expect(view().state).toBe('Running');
   });
@@ -96,7 +96,7 @@ describe('a decision of an operator', () => {
     host().killAgent();
     host().unreachable = true;
     await until(() => shown().state === 'Recovering' && shown().substate === 'rebooting');
-    const request = await file('hold', { kind: 'no-start', untilMs: null });
+    const request = await submit('hold', { kind: 'no-start', untilMs: null });
     await advance(world.clock, 1_000);
     expect(await request()).toMatchObject({ state: 'done' });
     expect(shown()).toMatchObject({ state: 'Recovering', substate: 'rebooting' });

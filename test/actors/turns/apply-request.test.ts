@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { settleRequest, type SettleRequestDeps } from '../../../src/actors/turns/turns.ts';
+import { applyRequest, type ApplyRequestDeps } from '../../../src/actors/turns/turns.ts';
 import { rankOf } from '../../../src/domain/daemons.ts';
 import type { SessionId } from '../../../src/domain/ids.ts';
 import { PROVIDER, requestRow, SESSION, SLOT, SLOT_ID, slotFacts } from '../../support/facts.ts';
@@ -21,7 +21,7 @@ beforeEach(() => {
   [sessions, known] = [[], [KEY]];
 });
 
-const deps = (): SettleRequestDeps => ({
+const deps = (): ApplyRequestDeps => ({
   keeper: stand.keeper,
   clock: stand.clock,
   log: stand.log,
@@ -30,7 +30,7 @@ const deps = (): SettleRequestDeps => ({
   facts: () => new Map([[SLOT, slotFacts({ requests: known.map((key) => requestRow({ key })) })]]),
 });
 const hold = () =>
-  stand.bmdb.requests.file({
+  stand.bmdb.requests.submit({
     key: KEY,
     by: 'ann',
     reason: 'under inspection',
@@ -43,7 +43,7 @@ const hold = () =>
   });
 const holds = () => stand.bmdb.tables.holds.length;
 const run = () => {
-  const running = runService(settleRequest(deps()), INPUT, stand.clock);
+  const running = runService(applyRequest(deps()), INPUT, stand.clock);
   const state = { settled: null as boolean | null, code: null as string | null };
   running.result.then(
     (key) => (state.settled = key === KEY),
@@ -115,7 +115,7 @@ describe('an operator’s request at an actor', () => {
     await stand.openSession();
     const target = { provider: PROVIDER, slotId: SLOT_ID, machineId: stand.row().machineId };
     const what = { verb: 'reboot', force: false, target } as const;
-    await stand.bmdb.requests.file({ key: KEY, by: 'ann', reason: 'it is slow', what });
+    await stand.bmdb.requests.submit({ key: KEY, by: 'ann', reason: 'it is slow', what });
     const { state } = run();
     await settled();
     expect(state).toEqual({ settled: null, code: 'stays-open' });

@@ -3,8 +3,8 @@ import { createPermitQueue, type PermitQueue } from '../../../src/actors/turns/p
 import { machineId, slot, type Slot } from '../../../src/domain/ids.ts';
 import type { LadderRow, MachineRow, SlotFacts } from '../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, type RecoveryBudget } from '../../../src/domain/policy.ts';
-import { recoveryBar } from '../../../src/domain/recovery/standing.ts';
-import type { GuardStanding, GuardState } from '../../../src/domain/recovery/standing.ts';
+import { recoveryBar } from '../../../src/domain/recovery/guard-status.ts';
+import type { GuardStatus, GuardState } from '../../../src/domain/recovery/guard-status.ts';
 import {
   agentStarted,
   ladderRow,
@@ -36,7 +36,7 @@ const withRow = (facts: Map<Slot, SlotFacts>, at: number, change: Partial<Machin
 const fleetWith = (changes: Record<number, Partial<MachineRow>> = {}) =>
   Object.entries(changes).reduce((facts, [at, row]) => withRow(facts, Number(at), row), fleet(20));
 
-const standing = (state: GuardState, scope = 'fleet'): GuardStanding => ({
+const standing = (state: GuardState, scope = 'fleet'): GuardStatus => ({
   scope,
   state,
   sinceMs: null,
@@ -46,7 +46,7 @@ const standing = (state: GuardState, scope = 'fleet'): GuardStanding => ({
 let queue: PermitQueue;
 let gone: string[];
 /** The guard's states. */
-let standings: readonly GuardStanding[];
+let standings: readonly GuardStatus[];
 /** A queue for a budget; the default allows one machine in each group. */
 function begin(budget: RecoveryBudget = { ...DEFAULT_BUDGET, perGroupMax: 1 }) {
   queue = createPermitQueue({
@@ -196,7 +196,7 @@ describe('the guard and waiting machines', () => {
     withRow(facts, at, { order: orderRow() });
   /** Requesters: a lost machine, a machine with a permit, and a machine with an order. */
   const ASKERS = { lost: fleet(60), held: fleet(60, rack(1)), ordered: ordered(fleet(60), 1) };
-  const CASES: readonly (readonly [GuardStanding[], (keyof typeof ASKERS)[]])[] = [
+  const CASES: readonly (readonly [GuardStatus[], (keyof typeof ASKERS)[]])[] = [
     [[standing('watching')], ['lost', 'held', 'ordered']],
     [
       [standing('watching'), standing('frozen', 'other')],

@@ -11,7 +11,7 @@ import { AGENT_START_BACKOFF } from '../../../src/domain/backoff.ts';
 import { reconcile } from '../../../src/domain/provisioning/reconcile.ts';
 import type { MachineView } from '../../../src/domain/view.ts';
 import { deprovision } from '../../../src/machines/deprovision.ts';
-import { takeover } from '../../../src/machines/takeover.ts';
+import { agentStart } from '../../../src/machines/agent-start.ts';
 import type { Job } from '../../../src/machines/task.ts';
 import { deprovisionAsked, MACHINE, PROVIDER, provided } from '../../support/facts.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
@@ -72,7 +72,7 @@ async function machineFromList() {
       }),
       backoff: AGENT_START_BACKOFF,
     });
-    return stand.runTask('agentStart', takeover.provide({ actors: { ...services, reread } }));
+    return stand.runTask('agentStart', agentStart.provide({ actors: { ...services, reread } }));
   };
   const giveBack = () => {
     const { agentStarted, hostKey } = stand.row();

@@ -15,7 +15,7 @@ export function startChild(file: string, execArgv: readonly string[] = []): Chil
 export const endChild = (child: ChildProcess): void => void child.kill('SIGKILL');
 
 /** @throws {Error} the process ends before it answers. */
-export async function ask<Answer>(child: ChildProcess, request: object | string): Promise<Answer> {
+export async function ask<Result>(child: ChildProcess, request: object | string): Promise<Result> {
   const over = new AbortController();
   try {
     const answer = once(child, 'message', { signal: over.signal });
@@ -23,7 +23,7 @@ export async function ask<Answer>(child: ChildProcess, request: object | string)
       throw new Error(`${path.basename(child.spawnargs.at(-1)!)} ended with ${String(code)}`);
     });
     child.send(request);
-    const [told] = (await Promise.race([answer, ended])) as [Answer];
+    const [told] = (await Promise.race([answer, ended])) as [Result];
     ended.catch(() => undefined);
     return told;
   } finally {

@@ -55,7 +55,7 @@ export async function poolStand() {
     /** Files a request about `api` at `edge` by Eva, since the balancer moves, and has it settled. */
     async ask(verb: PoolVerb) {
       const what = { verb, ...API_EDGE };
-      await stand.bmdb.requests.file({ key: verb, by: 'eva', reason: 'it moves', what });
+      await stand.bmdb.requests.submit({ key: verb, by: 'eva', reason: 'it moves', what });
       const isOpen = async () => (await stand.bmdb.scan(stand.signal)).requests.length > 0;
       while (await isOpen()) await new Promise(setImmediate);
     },

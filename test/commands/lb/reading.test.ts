@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openConsole } from '../../console/api/console-stand.ts';
 import { member, pool, scriptedFleet } from '../../console/scripted-fleet.ts';
-import { openHttpDoor } from '../../../src/commands/remote/client.ts';
-import { scriptedDoor } from '../run-through.ts';
+import { createHttpTransport } from '../../../src/commands/remote/client.ts';
+import { scriptedTransport } from '../run-through.ts';
 import { testRows } from '../../support/rows.ts';
 import { API_CLOUD, API_EDGE, poolStand, type PoolStand } from './pool-stand.ts';
 
@@ -17,12 +17,12 @@ describe('status', () => {
     const fleet = scriptedFleet();
     fleet.pool(pool({ members: [member('a')] }), pool({ pool: 'old', isConfigured: false }));
     const { url } = await openConsole({ fleet });
-    const door = openHttpDoor({ url, token: null, version: '0.0.0', advice: '' });
-    const told = await s.run(['lb', 'status', 'api'], { door });
+    const transport = createHttpTransport({ url, token: null, version: '0.0.0', advice: '' });
+    const told = await s.run(['lb', 'status', 'api'], { transport });
     expect(told).toMatchObject({ code: 0, stderr: '' });
     expect(told.stdout).toMatch(/^ {4}equinix\/a +active +\S+ +up +3$/m);
     expect(told.stdout).not.toContain('old');
-    const json = JSON.parse((await s.run(['lb', 'status', '--json'], { door })).stdout);
+    const json = JSON.parse((await s.run(['lb', 'status', '--json'], { transport })).stdout);
     expect(json.pools).toMatchObject([{ pool: 'api' }, { pool: 'old', isConfigured: false }]);
   });
 
@@ -36,8 +36,8 @@ describe('status', () => {
     const fleet = scriptedFleet();
     fleet.pool(pool({ addresses: one }), pool({ balancer: 'cloud', addresses: other }));
     const { url } = await openConsole({ fleet });
-    const door = openHttpDoor({ url, token: null, version: '0.0.0', advice: '' });
-    const { stdout } = await s.run(['lb', 'status'], { door });
+    const transport = createHttpTransport({ url, token: null, version: '0.0.0', advice: '' });
+    const { stdout } = await s.run(['lb', 'status'], { transport });
     expect(/^api is found .*$/m.exec(stdout)?.[0] ?? null).toBe(expected);
   });
 
@@ -75,8 +75,8 @@ test('a plan tells what the daemon that tends a pool would do', async () => {
     { pool: 'web', balancer: 'cloud', ...about, plan: unread },
   ];
   const text = JSON.stringify({ atMs: 1, pools });
-  const door = scriptedDoor(async () => ({ status: 200, headers: {}, text }));
-  const { code, stdout } = await s.run(['lb', 'plan'], { door });
+  const transport = scriptedTransport(async () => ({ status: 200, headers: {}, text }));
+  const { code, stdout } = await s.run(['lb', 'plan'], { transport });
   expect(code, 'one balancer cannot be read').toBe(1);
   await expect(`${stdout.trimEnd()}\n`).toMatchFileSnapshot('golden/plan-of-console.txt');
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startConsole } from '../../../src/console/console.ts';
 import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
-import { openHttpDoor, type Transport } from '../../../src/commands/remote/client.ts';
+import { createHttpTransport, type Transport } from '../../../src/commands/remote/client.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
 import {
   createPlayedWorld,
@@ -16,7 +16,7 @@ import { runThrough } from '../run-through.ts';
 const MINUTE = 60_000;
 let world: PlayedWorld;
 let played: PlayedDaemon;
-let door: Transport;
+let transport: Transport;
 beforeAll(async () => {
   const locations = { hall: 3, rack: 2 };
   world = createPlayedWorld({
@@ -30,7 +30,7 @@ beforeAll(async () => {
     ...{ providers: null, forMs: 60 * MINUTE },
   });
   const url = played.daemon.consoleUrl;
-  door = openHttpDoor({ url, token, version: '0.0.0', advice: 'look' });
+  transport = createHttpTransport({ url, token, version: '0.0.0', advice: 'look' });
 });
 afterAll(async () => {
   await Promise.all([played.daemon.stop(), advance(world.clock, MINUTE)]);
@@ -40,7 +40,7 @@ afterAll(async () => {
 const run = (...args: string[]) => {
   const { clock } = world;
   const sleep = (ms: number) => advance(clock, ms);
-  return runThrough({ door, monotonic: () => clock.monotonic(), sleep }, args);
+  return runThrough({ transport, monotonic: () => clock.monotonic(), sleep }, args);
 };
 
 /** `@1` is the slot of the first machine, and `@1m` its id. */

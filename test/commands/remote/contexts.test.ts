@@ -18,7 +18,7 @@ import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { login, showContext } from '../../../src/commands/remote/access.ts';
 import { complete } from '../../../src/commands/remote/completion.ts';
-import { openHttpDoor } from '../../../src/commands/remote/client.ts';
+import { createHttpTransport } from '../../../src/commands/remote/client.ts';
 import {
   contextsFile,
   readContexts,
@@ -26,9 +26,9 @@ import {
   writeContexts,
 } from '../../../src/commands/remote/contexts.ts';
 import { Interrupted } from '../../../src/commands/remote/failures.ts';
-import { openDoor, tokenOf } from '../../../src/commands/remote/contexts.ts';
+import { openTransport, tokenOf } from '../../../src/commands/remote/contexts.ts';
 import { poolStatus } from '../../../src/commands/lb/status.ts';
-import { throughDoor, understood } from '../../../src/commands/remote/session.ts';
+import { throughTransport, understood } from '../../../src/commands/remote/session.ts';
 import { addSimContext } from '../../../emulators/sim/commands-context.ts';
 import { Malformed, UsageError } from '../../../src/domain/errors.ts';
 import { issue } from '../../support/certificates.ts';
@@ -84,9 +84,9 @@ describe('V48: the file of contexts', () => {
   });
 });
 
-describe('which door is taken', () => {
+describe('which console is asked', () => {
   const where = async (flags: object, env: NodeJS.ProcessEnv = {}) =>
-    openDoor(flags, means, env).where;
+    openTransport(flags, means, env).where;
   test('a flag before the environment, the environment before the context', async () => {
     writeContexts(ONE);
     const env = { SHEPHERD_URL: 'http://127.0.0.1:1/' };
@@ -123,24 +123,29 @@ describe('a token', () => {
   test('goes in clear to no other machine, unless it is said that it may', async () => {
     const env = { SHEPHERD_TOKEN: 'shp_y' };
     const refusal = /would be sent in clear to http:\/\/fleet\.example\/; .*--allow-insecure-http/;
-    expect(() => openDoor({ url }, means, env)).toThrow(refusal);
-    expect(() => openDoor({}, means, { ...env, SHEPHERD_URL: url })).toThrow(refusal);
+    expect(() => openTransport({ url }, means, env)).toThrow(refusal);
+    expect(() => openTransport({}, means, { ...env, SHEPHERD_URL: url })).toThrow(refusal);
     writeContexts({ current: 'far', contexts: { far: { url, token } } });
-    expect(() => openDoor({}, means, {})).toThrow(refusal);
-    expect(openDoor({ allowInsecureHttp: true }, means, {})).toMatchObject({ where: far });
+    expect(() => openTransport({}, means, {})).toThrow(refusal);
+    expect(openTransport({ allowInsecureHttp: true }, means, {})).toMatchObject({ where: far });
     writeContexts({ current: 'far', contexts: { far: { url, token, allowInsecureHttp: true } } });
-    const door = openDoor({}, means, {});
-    expect(door).toMatchObject({ where: far });
+    const transport = openTransport({}, means, {});
+    expect(transport).toMatchObject({ where: far });
     for (const near of ['http://127.0.0.1:1/', 'http://localhost:1/', 'http://[::1]:1/']) {
-      expect(openDoor({ url: near }, means, env)).toMatchObject({ where: near });
+      expect(openTransport({ url: near }, means, env)).toMatchObject({ where: near });
     }
     // Without one there is nothing to hide.
-    expect(openDoor({ url: 'http://other.example/' }, means, {})).toBeDefined();
+    expect(openTransport({ url: 'http://other.example/' }, means, {})).toBeDefined();
   });
 
   test('is not told to the console that another one of the fleet names', () => {
-    const door = openHttpDoor({ url: 'https://a.example/', token, version: '1', advice: '' });
-    expect(() => door.elsewhere(far)).toThrow(/would be sent in clear/);
+    const transport = createHttpTransport({
+      url: 'https://a.example/',
+      token,
+      version: '1',
+      advice: '',
+    });
+    expect(() => transport.elsewhere(far)).toThrow(/would be sent in clear/);
   });
 
   test('of the environment goes to the address of flag or environment, and to no context', async () => {
@@ -162,7 +167,7 @@ describe('a token', () => {
       [{}, byEnv],
     ] as const;
     try {
-      for (const way of ways) await openDoor(way[0], means, way[1]).send(question);
+      for (const way of ways) await openTransport(way[0], means, way[1]).send(question);
     } finally {
       server.closeAllConnections();
       server.close();
@@ -177,7 +182,7 @@ describe('a token', () => {
     const here = { url: 'http://127.0.0.1:1/', tokenCommand };
     writeContexts({ current: 'here', contexts: { here } });
     for (const flags of [{}, { context: 'here' }, { url: here.url }]) {
-      expect(() => openDoor(flags, { ...means, isSilent: true }, {})).toThrow(UsageError);
+      expect(() => openTransport(flags, { ...means, isSilent: true }, {})).toThrow(UsageError);
     }
     const cli = new Command('shepherd');
     cli.command('machine').command('show <machine>');
@@ -199,7 +204,7 @@ describe('the CA of a console', () => {
     writeFileSync(ca, `which authority it is\n${authority.cert}`);
     const flags = { name: 'here', tokenCommand: 'echo shp_x', allowInsecureHttp: false };
     const question = { method: 'GET', path: '/', signal: new AbortController().signal } as const;
-    const status = async (by: object) => (await openDoor(by, means, {}).send(question)).status;
+    const status = async (by: object) => (await openTransport(by, means, {}).send(question)).status;
     try {
       await expect(login(url, flags)).rejects.toThrow(/no known authority .*--ca FILE/);
       await expect(login(url, { ...flags, ca: import.meta.filename })).rejects.toThrow(
@@ -258,7 +263,7 @@ describe('what a console answers', () => {
     vi.spyOn(process.stderr, 'write').mockImplementation((text) => told.push(text) > 0);
     onTestFinished(() => void (process.exitCode = 0));
     const flags = { url, output: 'table', json: false, color: 'never' } as const;
-    await throughDoor(flags, (session) => poolStatus(session, {}));
+    await throughTransport(flags, (session) => poolStatus(session, {}));
     expect(told.join('')).toContain('has an unexpected form');
     expect(process.exitCode).toBe(1);
   });
@@ -300,9 +305,9 @@ describe('the context of a simulator', () => {
       current: 'sim',
       contexts: { sim: { url: 'http://127.0.0.1:1/', token: 'x', simulator: 1 } },
     });
-    const door = openDoor({}, means, {});
+    const transport = openTransport({}, means, {});
     const question = { method: 'GET', path: '/', signal: new AbortController().signal } as const;
-    await expect(door.send(question)).rejects.toThrow(
+    await expect(transport.send(question)).rejects.toThrow(
       /no console answers at http:\/\/127\.0\.0\.1:1\/ .*a killed simulator left the context sim behind: run "shepherd context remove sim"/,
     );
   });

@@ -2,24 +2,24 @@ import { expect, test } from 'vitest';
 import { providerName } from '../../../src/domain/ids.ts';
 import { playScenes } from '../../support/scenes.ts';
 import { commandStand, type CommandStand } from '../shown.ts';
-import { runThrough, scriptedDoor } from '../run-through.ts';
+import { runThrough, scriptedTransport } from '../run-through.ts';
 
 const ids = Array.from({ length: 650 }, (_, at) => `slot-${String(at).padStart(4, '0')}`);
 
 /** A console with a full shelf, of which it tells 300 slots at once. */
 async function clearing(isOld = false, total = ids.length) {
   const bodies: { readonly shelf: readonly string[] }[] = [];
-  const door = scriptedDoor(async ({ method, query, body }) => {
+  const transport = scriptedTransport(async ({ method, query, body }) => {
     if (method === 'POST') bodies.push(body as (typeof bodies)[number]);
     const after = isOld ? '' : String(query?.['shelfAfter'] ?? '');
     const slots = ids.filter((id) => id > after).slice(0, 300);
     const shelf = { total, slots: slots.map((id) => ({ slot: `metal/${id}` })) };
-    const filed = { key: 'K', verb: 'clear-provider', provider: 'metal', state: 'done' };
-    const text = JSON.stringify(method === 'POST' ? filed : { provider: 'metal', shelf });
+    const submitted = { key: 'K', verb: 'clear-provider', provider: 'metal', state: 'done' };
+    const text = JSON.stringify(method === 'POST' ? submitted : { provider: 'metal', shelf });
     return { status: 200, headers: {}, text };
   });
   const args = ['provider', 'clear', 'metal', '--all-slots', '--expect-count', String(total)];
-  const means = { door, monotonic: () => 0, sleep: async () => undefined };
+  const means = { transport, monotonic: () => 0, sleep: async () => undefined };
   const ran = await runThrough(means, [...args, '--reason', 'it is over', '-o', 'json']);
   return { ...ran, bodies };
 }
@@ -60,9 +60,9 @@ test('at a provider, slots leave the shelf by name, or all of them with their nu
     close: (s) => s.close(),
     run: (s, words) => s.run(words),
     steps: {
-      async filed(s) {
-        const filed = await s.bmdb.requests.list({ limit: 100 }, s.signal);
-        return filed
+      async submitted(s) {
+        const submitted = await s.bmdb.requests.list({ limit: 100 }, s.signal);
+        return submitted
           .map(({ key, verb, by, provider }) => {
             const { parameters } = s.bmdb.tables.requests.get(key)!;
             return `${verb} ${provider} by ${by}: ${JSON.stringify(parameters)}`;

@@ -8,7 +8,7 @@ import type { Role } from '../../../src/domain/access.ts';
 import {
   createClient,
   watchVersion,
-  openHttpDoor,
+  createHttpTransport,
   type Transport,
 } from '../../../src/commands/remote/client.ts';
 import { openConsole } from '../../console/api/console-stand.ts';
@@ -16,10 +16,10 @@ import { machine, scriptedFleet } from '../../console/scripted-fleet.ts';
 import { machineStand } from '../machine-stand.ts';
 import { runThrough } from '../run-through.ts';
 
-const doorTo = (url: string, token: string | null) =>
-  openHttpDoor({ url, token, version: '0.0.0', advice: 'see to its daemon' });
-const run = (door: Transport, ...args: string[]) =>
-  runThrough({ door, monotonic: systemClock.monotonic, sleep: async () => undefined }, args);
+const transportTo = (url: string, token: string | null) =>
+  createHttpTransport({ url, token, version: '0.0.0', advice: 'see to its daemon' });
+const run = (transport: Transport, ...args: string[]) =>
+  runThrough({ transport, monotonic: systemClock.monotonic, sleep: async () => undefined }, args);
 
 async function console(role: Role) {
   const { bmdb } = machineStand();
@@ -32,8 +32,12 @@ async function console(role: Role) {
   const fleet = scriptedFleet();
   fleet.put(machine('a'));
   const web = await openConsole({
-    ...{ fleet, token: 'only-sees', accounts: { book: bmdb.access, random, events: bmdb.events } },
-    filing: {
+    ...{
+      fleet,
+      token: 'only-sees',
+      accounts: { repository: bmdb.access, random, events: bmdb.events },
+    },
+    submission: {
       ...{ requests: bmdb.requests, clock: systemClock, loss: {} as never, providers: [] },
       ...{ guard: () => [], pools: () => [], nowMs: fleet.nowMs, givingBack: () => '' },
       means: async () => null,
@@ -48,7 +52,7 @@ describe('V47: the exit code says what is missing, and the words what to do', ()
     const { url } = await console('admin');
     for (const token of [null, 'shp_wrong', 'nonsense']) {
       for (const command of [['fleet', 'status'], FREEZE]) {
-        const { code, stderr, stdout } = await run(doorTo(url, token), ...command);
+        const { code, stderr, stdout } = await run(transportTo(url, token), ...command);
         expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
         expect(stderr).toMatch(/log in with "shepherd login URL"/);
       }
@@ -57,15 +61,15 @@ describe('V47: the exit code says what is missing, and the words what to do', ()
 
   test('4: it is not allowed', async () => {
     const { url, token } = await console('viewer');
-    const door = doorTo(url, token);
-    expect(await run(door, 'whoami')).toMatchObject({
+    const transport = transportTo(url, token);
+    expect(await run(transport, 'whoami')).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('token:ann'),
     });
-    const { code, stderr } = await run(door, ...FREEZE);
+    const { code, stderr } = await run(transport, ...FREEZE);
     expect(code).toBe(4);
     expect(stderr).toMatch(/viewer.*operator.*; "shepherd whoami" shows your role/);
-    const json = await run(door, ...FREEZE, '-o', 'json');
+    const json = await run(transport, ...FREEZE, '-o', 'json');
     expect(JSON.parse(json.stderr.replace('shepherd: ', ''))).toMatchObject({
       ...{ code: 'not-allowed', status: 403, type: '/problems/not-allowed' },
     });
@@ -77,7 +81,7 @@ describe('V47: the exit code says what is missing, and the words what to do', ()
     const { port } = server.address() as { port: number };
     server.close();
     await once(server, 'close');
-    const { code, stderr } = await run(doorTo(`http://127.0.0.1:${port}/`, null), 'machines');
+    const { code, stderr } = await run(transportTo(`http://127.0.0.1:${port}/`, null), 'machines');
     expect(code).toBe(5);
     expect(stderr).toMatch(
       /no console answers at http:\/\/127.* \(nothing listens there\); see to/,
@@ -88,7 +92,7 @@ describe('V47: the exit code says what is missing, and the words what to do', ()
     const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
-    const { code } = await run(doorTo(`http://127.0.0.1:${port}/`, null), 'machines');
+    const { code } = await run(transportTo(`http://127.0.0.1:${port}/`, null), 'machines');
     server.close();
     expect(code).toBe(5);
   });
@@ -98,7 +102,7 @@ test('a console of another version is told of once', async () => {
   const { url, token } = await console('admin');
   const said: string[] = [];
   const { see, isOurs } = watchVersion('9.9.9', (text) => said.push(text));
-  const client = createClient(doorTo(url, token), new AbortController().signal, see);
+  const client = createClient(transportTo(url, token), new AbortController().signal, see);
   await client.get('/fleet');
   await client.get('/fleet');
   expect(said).toEqual(['the console has version 0.0.0, and this command has version 9.9.9']);
@@ -107,14 +111,14 @@ test('a console of another version is told of once', async () => {
 
 test('a route that an older console lacks is named', async () => {
   const { url, token } = await console('admin');
-  const { code, stderr } = await run(doorTo(url, token), 'api', 'GET', 'novelties');
+  const { code, stderr } = await run(transportTo(url, token), 'api', 'GET', 'novelties');
   expect(code).toBe(1);
   expect(stderr).toMatch(/this console \(0\.0\.0\) does not know GET \/api\/v1\/novelties/);
 });
 
 test('ui prints a link that logs in to the page as whoever asks, once', async () => {
   const { url, token } = await console('operator');
-  const { stdout, code } = await run(doorTo(url, token), 'ui', '--url', url);
+  const { stdout, code } = await run(transportTo(url, token), 'ui', '--url', url);
   expect(code).toBe(0);
   const [, secret] = /^http:\/\/127\.0\.0\.1:\d+\/login#(\S+)\n$/.exec(stdout) ?? [];
   const logIn = () =>
@@ -126,7 +130,7 @@ test('ui prints a link that logs in to the page as whoever asks, once', async ()
   const first = await logIn();
   expect(await first.json()).toMatchObject({ name: 'token:ann', role: 'operator' });
   expect((await logIn()).status).toBe(401);
-  expect(await run(doorTo(url, 'only-sees'), 'ui', '--url', url)).toMatchObject({ code: 0 });
+  expect(await run(transportTo(url, 'only-sees'), 'ui', '--url', url)).toMatchObject({ code: 0 });
 });
 
 test('ui by the database tells what failed as JSON, where that is asked for', async () => {
@@ -134,7 +138,7 @@ test('ui by the database tells what failed as JSON, where that is asked for', as
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const before = process.exitCode;
   try {
-    await run(doorTo(url, token), 'ui', '--config', '/nowhere/shepherd.yaml', '-o', 'json');
+    await run(transportTo(url, token), 'ui', '--config', '/nowhere/shepherd.yaml', '-o', 'json');
     const [[line]] = stderr.mock.calls as [[string]];
     expect(JSON.parse(line)).toMatchObject({ code: 'usage' });
     expect(line).toContain('/nowhere/shepherd.yaml');
@@ -146,12 +150,12 @@ test('ui by the database tells what failed as JSON, where that is asked for', as
 
 test('api sends one request as it is', async () => {
   const { url, token } = await console('admin');
-  const door = doorTo(url, token);
-  const { stdout } = await run(door, 'api', 'get', 'machines?limit=1');
+  const transport = transportTo(url, token);
+  const { stdout } = await run(transport, 'api', 'get', 'machines?limit=1');
   expect(JSON.parse(stdout)).toMatchObject({ total: expect.any(Number), machines: [{}] });
   const data = JSON.stringify({ verb: 'freeze', reason: 'x', provider: 'y' });
   const wrong = await run(
-    door,
+    transport,
     'api',
     'POST',
     '/api/v1/requests',

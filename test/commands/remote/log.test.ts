@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Transport } from '../../../src/commands/remote/client.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
-import { runThrough, scriptedDoor } from '../run-through.ts';
+import { runThrough, scriptedTransport } from '../run-through.ts';
 
 const HERE = 'https://a.example/';
 const line = (sessionId: string, consoleUrl: string | null, change: object = {}) => ({
@@ -12,8 +12,8 @@ const LEVELS = { usual: 'info', changes: [{ component: null, level: 'debug', unt
 /** Daemons at their consoles; `away` does not answer, `strict` does not allow it. */
 async function telling(sessions: readonly object[], ...args: string[]) {
   const asked: string[] = [];
-  const doorTo = (where: string): Transport =>
-    scriptedDoor(
+  const transportTo = (where: string): Transport =>
+    scriptedTransport(
       async ({ method, path, body }) => {
         if (path.endsWith('/sessions')) return reply(200, { atMs: 1, sessions });
         asked.push(`${method} ${where} ${(body as { level?: string } | undefined)?.level ?? ''}`);
@@ -23,10 +23,14 @@ async function telling(sessions: readonly object[], ...args: string[]) {
         if (where.includes('strict')) return reply(403, { code, detail: 'it is for admins' });
         return reply(200, LEVELS);
       },
-      { where, elsewhere: doorTo },
+      { where, elsewhere: transportTo },
     );
   const means = { monotonic: () => 0, sleep: async () => undefined };
-  const ran = await runThrough({ door: doorTo(HERE), ...means }, ['log', 'level', ...args]);
+  const ran = await runThrough({ transport: transportTo(HERE), ...means }, [
+    'log',
+    'level',
+    ...args,
+  ]);
   return { ...ran, asked };
 }
 const reply = (status: number, body: object) => ({

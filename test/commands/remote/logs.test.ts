@@ -5,12 +5,12 @@ import { createLogRing } from '../../../src/adapters/log/log-ring.ts';
 import { createLogControl } from '../../../src/daemon/console-means.ts';
 import { createQuietLog } from '../../../src/adapters/log/quiet-log.ts';
 import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
-import { openHttpDoor } from '../../../src/commands/remote/client.ts';
+import { createHttpTransport } from '../../../src/commands/remote/client.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
 import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { openConsole } from '../../console/api/console-stand.ts';
 import { machineStand } from '../machine-stand.ts';
-import { runThrough, scriptedDoor } from '../run-through.ts';
+import { runThrough, scriptedTransport } from '../run-through.ts';
 
 const HERE = 'https://a.example/';
 const AT = Date.UTC(2025, 10, 1, 12);
@@ -33,8 +33,8 @@ async function logsOf(daemons: Readonly<Record<string, Daemon>>, ...args: string
   const asked: Question[] = [];
   const turns = new Map<string, number>();
   const stop = new AbortController();
-  const doorTo = (where: string): Transport =>
-    scriptedDoor(
+  const transportTo = (where: string): Transport =>
+    scriptedTransport(
       async (question) => {
         if (question.path.endsWith('/sessions')) {
           return reply({ atMs: 1, sessions: Object.keys(daemons).map((host) => session(host)) });
@@ -53,12 +53,12 @@ async function logsOf(daemons: Readonly<Record<string, Daemon>>, ...args: string
         const daemon = { host, sessionId: host };
         return reply({ daemon, newest: 10, records: [], ...answer });
       },
-      { where, elsewhere: doorTo },
+      { where, elsewhere: transportTo },
     );
   let sleeps = 0;
   const ran = await runThrough(
     {
-      ...{ door: doorTo(HERE), monotonic: () => 0, signal: stop.signal },
+      ...{ transport: transportTo(HERE), monotonic: () => 0, signal: stop.signal },
       async sleep() {
         if ((sleeps += 1) === 2) stop.abort();
       },
@@ -140,14 +140,14 @@ test('the console gives its latest log lines to operators, and not to viewers', 
     ...{ recent, levels: log.levels, events: bmdb.events, clock, log, host: 'rack7' },
   });
   const web = await openConsole({
-    ...{ logControl, accounts: { book: bmdb.access, random, events: bmdb.events } },
+    ...{ logControl, accounts: { repository: bmdb.access, random, events: bmdb.events } },
   });
   const run = async (role: 'viewer' | 'operator', path: string) => {
     const { id, token } = makeToken(random);
     const about = { role, providers: null, forMs: 60_000, owner: 'test', name: id };
     await bmdb.access.tokens.add({ id, digest: digestOf(token), ...about });
-    const door = openHttpDoor({ url: web.url, token, version: '0.0.0', advice: '' });
-    const means = { door, monotonic: () => 0, sleep: async () => undefined };
+    const transport = createHttpTransport({ url: web.url, token, version: '0.0.0', advice: '' });
+    const means = { transport, monotonic: () => 0, sleep: async () => undefined };
     return runThrough(means, ['api', 'GET', path]);
   };
   const { stdout } = await run('operator', 'log');

@@ -36,7 +36,7 @@ test('V42, V43, V45: machines are named, told in each form, and waited for', () 
         s.add(9, { quarantine: { kind: 'needsHuman', reason, untilMs: null } });
       },
       'how long it is by now': (s) => `${(s.clock.now() - 1_700_000_000_000) / 1000} s`,
-      filed: async (s) => {
+      submitted: async (s) => {
         const lines = (await requests(s)).map(({ verb, slotId }) => `${verb} ${slotId}`);
         return lines.length === 0 ? 'nothing' : lines.toSorted().join('\n');
       },
@@ -51,8 +51,8 @@ test('V43: -o name can be handed on, and YAML says what JSON says', async () => 
     const hold = ['machine', 'hold', slot, '--kind', 'preserve', '--wait', '0s', '--reason', 'x'];
     expect(await s.run(hold)).toMatchObject({ code: 0 });
   }
-  const filed = (await requests(s)).map(({ provider, slotId }) => `${provider}/${slotId}`);
-  expect(filed.toSorted()).toEqual(slots);
+  const submitted = (await requests(s)).map(({ provider, slotId }) => `${provider}/${slotId}`);
+  expect(submitted.toSorted()).toEqual(slots);
   for (const command of ['machines', 'machine show wxyz', 'machine explain wxyz', 'whoami']) {
     const told = (...flags: string[]) => s.run([...command.split(' '), ...flags]);
     const [json, yaml] = [await told('-o', 'json'), await told('-o', 'yaml')];

@@ -58,9 +58,10 @@ const steps: Record<string, (s: ReadingStand, about: string) => unknown> = {
   },
   'the provider cannot be listed': (s) => void (s.provider.isAway = true),
   'the provider is listed again': (s) => void (s.provider.isAway = false),
-  'held no-start': (s, slot) => s.file({ verb: 'hold', kind: 'no-start', untilMs: null }, slot),
-  'held no-recover': (s, slot) => s.file({ verb: 'hold', kind: 'no-recover', untilMs: null }, slot),
-  unheld: (s, slot) => s.file({ verb: 'unhold', kind: 'no-recover' }, slot),
+  'held no-start': (s, slot) => s.submit({ verb: 'hold', kind: 'no-start', untilMs: null }, slot),
+  'held no-recover': (s, slot) =>
+    s.submit({ verb: 'hold', kind: 'no-recover', untilMs: null }, slot),
+  unheld: (s, slot) => s.submit({ verb: 'unhold', kind: 'no-recover' }, slot),
   'machine 2 on a slot of so many letters': (s, length) => long(s, Number(length)),
   'a machine with text of others': (s) =>
     void s.add(1, {
@@ -84,8 +85,8 @@ const steps: Record<string, (s: ReadingStand, about: string) => unknown> = {
       ],
     });
     await s.daemon();
-    await s.file({ verb: 'hold', kind: 'preserve', untilMs: nowMs + 3_600_000 }, slotName(1));
-    await s.file({ verb: 'reboot', force: false }, idOf(1));
+    await s.submit({ verb: 'hold', kind: 'preserve', untilMs: nowMs + 3_600_000 }, slotName(1));
+    await s.submit({ verb: 'reboot', force: false }, idOf(1));
   },
   'a machine whose key changed': (s) =>
     void s.add(1, { quarantine: quarantine('conflict', 'its key changed') }),
@@ -112,7 +113,7 @@ const steps: Record<string, (s: ReadingStand, about: string) => unknown> = {
   'a start that fails a minute later': async (s) => {
     s.add(1, silent);
     const session = await s.daemon();
-    await s.file({ verb: 'hold', kind: 'no-recover', untilMs: null }, slotName(1));
+    await s.submit({ verb: 'hold', kind: 'no-recover', untilMs: null }, slotName(1));
     await advance(s.clock, MINUTE);
     const work = await session.claim('ShepherdAgentStart', idOf(1));
     await advance(s.clock, MINUTE);
@@ -148,7 +149,7 @@ const steps: Record<string, (s: ReadingStand, about: string) => unknown> = {
     machine.permitScope = { provider: providerName('metal'), location: 'ny' };
     s.bmdb.tables.touch(idOf(4));
     await s.daemon();
-    await s.file({ verb: 'reboot', force: false }, slotName(1));
+    await s.submit({ verb: 'reboot', force: false }, slotName(1));
   },
 };
 

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { encodeOpensshKey, parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
 import { rawKey } from '../../adapters/ssh/keys.ts';
 import { createSshdStand } from '../../adapters/ssh/sshd-stand.ts';
-import { runThrough, scriptedDoor } from '../run-through.ts';
+import { runThrough, scriptedTransport } from '../run-through.ts';
 
 const stand = createSshdStand();
 afterEach(stand.close);
@@ -25,14 +25,14 @@ async function machine() {
 
 /** Runs `shepherd ssh` for a machine as a console describes it. */
 function ssh(described: object, ...args: string[]) {
-  const door = scriptedDoor(async ({ path }) => {
+  const transport = scriptedTransport(async ({ path }) => {
     const found = [{ slot: 'metal/a', machineId: null, by: 'slot', whole: true }];
     const body = path.endsWith('/resolve')
       ? { machines: found, more: false }
       : { slot: 'metal/a', address: null, hostKey: null, remoteUser: null, ...described };
     return { status: 200, headers: {}, text: JSON.stringify(body) };
   });
-  const means = { door, monotonic: () => 0, sleep: async () => undefined };
+  const means = { transport, monotonic: () => 0, sleep: async () => undefined };
   return runThrough(means, ['ssh', 'a', ...args]);
 }
 

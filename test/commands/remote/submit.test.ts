@@ -5,17 +5,21 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
-import { openHttpDoor, type Question, type Reply } from '../../../src/commands/remote/client.ts';
-import { runThrough, scriptedDoor, type CommandResult } from '../run-through.ts';
+import {
+  createHttpTransport,
+  type Question,
+  type Reply,
+} from '../../../src/commands/remote/client.ts';
+import { runThrough, scriptedTransport, type CommandResult } from '../run-through.ts';
 
 const KEY = '00000000-0000-4000-8000-000000000001';
 
 type ScriptedAnswer = readonly [status: number, body: object] | 'lost' | 'nobody';
 
-/** A door whose answers are told beforehand, in virtual time; what was asked of it. */
+/** A transport whose answers are told beforehand, in virtual time; what was asked of it. */
 function scripted(answerTo: (question: Question, asked: number) => ScriptedAnswer, answerMs = 0) {
   const asked: Question[] = [];
-  const door = scriptedDoor(async (question): Promise<Reply> => {
+  const transport = scriptedTransport(async (question): Promise<Reply> => {
     asked.push(question);
     if (question.method === 'POST') nowMs += answerMs;
     question.signal.throwIfAborted();
@@ -27,7 +31,7 @@ function scripted(answerTo: (question: Question, asked: number) => ScriptedAnswe
   let nowMs = 0;
   const run = (...args: string[]): Promise<CommandResult> =>
     runThrough(
-      { door, monotonic: () => nowMs, sleep: async (ms) => void (nowMs += ms), signal },
+      { transport, monotonic: () => nowMs, sleep: async (ms) => void (nowMs += ms), signal },
       args,
     );
   const stop = new AbortController();
@@ -172,12 +176,12 @@ async function consoleOf(
     server.closeAllConnections();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  return openHttpDoor({ url, token: null, version: '0.0.0', advice: 'see to it' });
+  return createHttpTransport({ url, token: null, version: '0.0.0', advice: 'see to it' });
 }
 
 test('over HTTP: a console hangs up, a gateway has no console, half an answer comes, and then one', async () => {
   const keys: unknown[] = [];
-  const door = await consoleOf(async (at, sent, back) => {
+  const transport = await consoleOf(async (at, sent, back) => {
     keys.push(sent.headers['idempotency-key']);
     await text(sent);
     if (at === 1) return void sent.socket.destroy();
@@ -188,7 +192,7 @@ test('over HTTP: a console hangs up, a gateway has no console, half an answer co
     }
     back.writeHead(200).end(JSON.stringify(request()));
   });
-  const means = { door, monotonic: systemClock.monotonic, sleep: async () => undefined };
+  const means = { transport, monotonic: systemClock.monotonic, sleep: async () => undefined };
   expect(await runThrough(means, FREEZE)).toMatchObject({ code: 0, stderr: '' });
   expect(keys).toEqual(Array(4).fill(`"${KEY}"`));
 });
@@ -207,11 +211,12 @@ describe('a command repeated with --key', () => {
     ),
   };
   /** Whatever else is asked means that it did not go on from what is there. */
-  const having = (filed: { readonly key: string }) =>
+  const having = (submitted: { readonly key: string }) =>
     scripted(({ method, path }) => {
       if (path === '/api/v1/fleet') return [200, { atMs: 1_000_000 }];
-      if (path === `/api/v1/${'counts' in filed ? 'batches' : 'requests'}/K`) return [200, filed];
-      if (method === 'POST') return [200, filed];
+      if (path === `/api/v1/${'counts' in submitted ? 'batches' : 'requests'}/K`)
+        return [200, submitted];
+      if (method === 'POST') return [200, submitted];
       if (path === '/api/v1/resolve') return [200, { machines: [], more: false }];
       return problem(404, 'not-found');
     });
@@ -254,12 +259,12 @@ describe('a command repeated with --key', () => {
 
   test('for something else, for a duration, does nothing', async () => {
     const hold = ['machine', 'hold', '--kind', 'preserve', '--until', '2h', '--key', 'K'];
-    for (const [filed, ...args] of [
+    for (const [submitted, ...args] of [
       [request({ ...one, verb: 'reboot' }), 'slot-1', '--reason', 'a storm'],
       [request({ ...one, verb: 'hold' }), 'slot-1', '--reason', 'another'],
       [request({ ...one, verb: 'hold' }), 'metal/slot-2', '--reason', 'a storm'],
     ] as const) {
-      const { run, keysOf } = having(filed);
+      const { run, keysOf } = having(submitted);
       const { code, stderr } = await run(...hold, ...args);
       expect({ code, stderr }).toEqual({
         code: 2,

@@ -5,7 +5,7 @@ import { parseTarGzip } from 'nanotar';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Question } from '../../../src/commands/remote/client.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
-import { runThrough, scriptedDoor } from '../run-through.ts';
+import { runThrough, scriptedTransport } from '../run-through.ts';
 import { commandStand } from '../shown.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'shepherd-bundle-'));
@@ -88,9 +88,9 @@ describe('support-bundle', () => {
       if (path === '/metrics') return { status: 200, headers: {}, text: `# ${told}` };
       throw new NoConsole('no console answers');
     };
-    const door = scriptedDoor(answerTo, { where });
+    const transport = scriptedTransport(answerTo, { where });
     const file = join(directory, 'second.tar.gz');
-    const means = { door, monotonic: () => 0, sleep: async () => undefined };
+    const means = { transport, monotonic: () => 0, sleep: async () => undefined };
     const { code, stdout } = await runThrough(means, ['support-bundle', '-o', file]);
     expect(code).toBe(0);
     expect(stdout).toContain('missing: fleet.json: no console answers');
@@ -106,11 +106,11 @@ describe('support-bundle', () => {
   });
 
   test('fails if no console answers, and still writes what it has', async () => {
-    const door = scriptedDoor(async () => {
+    const transport = scriptedTransport(async () => {
       throw new NoConsole('no console answers');
     });
     const file = join(directory, 'empty.tar.gz');
-    const means = { door, monotonic: () => 0, sleep: async () => undefined };
+    const means = { transport, monotonic: () => 0, sleep: async () => undefined };
     const { code, stdout } = await runThrough(means, ['support-bundle', '-o', file]);
     expect([code, stdout]).toEqual([1, expect.stringContaining('missing: version.json')]);
   });

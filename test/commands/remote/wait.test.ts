@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { Interrupted, NoConsole } from '../../../src/commands/remote/failures.ts';
-import { openHttpDoor } from '../../../src/commands/remote/client.ts';
-import { runThrough, scriptedDoor } from '../run-through.ts';
+import { createHttpTransport } from '../../../src/commands/remote/client.ts';
+import { runThrough, scriptedTransport } from '../run-through.ts';
 import { testRows } from '../../support/rows.ts';
 
 const [ID, OTHER] = ['a', 'b'].map((end) => `00000000-0000-4000-8000-00000000000${end}`);
@@ -28,7 +28,7 @@ async function waiting(
     const by = name === slot ? 'slot' : 'machine';
     return { machines: [{ slot, machineId: ID, by, whole: true }], more: false };
   };
-  const door = scriptedDoor(async ({ path }) => {
+  const transport = scriptedTransport(async ({ path }) => {
     const found = answer(path);
     if (found === 'lost') throw new NoConsole('it hung up');
     if (typeof found === 'object') return { status: 200, headers: {}, text: JSON.stringify(found) };
@@ -38,7 +38,7 @@ async function waiting(
   });
   const sleep = async (ms: number) => void (nowMs += ms);
   const args = ['machine', 'wait', name, '--for', 'state=Running', '--timeout', '60s'];
-  const ran = await runThrough({ door, monotonic: () => nowMs, sleep, signal }, args);
+  const ran = await runThrough({ transport, monotonic: () => nowMs, sleep, signal }, args);
   return { ...ran, nowMs };
 }
 const running = machine({ state: 'Running' });
@@ -100,11 +100,17 @@ test('a stream that is dead without a word is ended, before and after its first 
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const door = openHttpDoor({ url, token: null, version: '0', advice: 'wait', quietMs: 2_000 });
+  const transport = createHttpTransport({
+    url,
+    token: null,
+    version: '0',
+    advice: 'wait',
+    quietMs: 2_000,
+  });
   const read = async () => {
     const events: string[] = [];
     const { signal } = new AbortController();
-    for await (const { event } of door.stream({ method: 'GET', path: '/', signal })) {
+    for await (const { event } of transport.stream({ method: 'GET', path: '/', signal })) {
       events.push(event);
     }
     return events;

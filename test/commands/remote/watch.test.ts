@@ -2,14 +2,18 @@ import { describe, expect, test, vi } from 'vitest';
 import { sleep } from '../../../src/adapters/clock/port.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
-import { eventsIn, openHttpDoor, type Transport } from '../../../src/commands/remote/client.ts';
+import {
+  eventsIn,
+  createHttpTransport,
+  type Transport,
+} from '../../../src/commands/remote/client.ts';
 import type { Console } from '../../../src/console/console.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { startScriptedConsole } from '../../console/scripted-console.ts';
 import { machine, scriptedFleet, type ScriptedFleet } from '../../console/scripted-fleet.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { machineStand } from '../machine-stand.ts';
-import { runThrough, scriptedDoor, type CommandResult } from '../run-through.ts';
+import { runThrough, scriptedTransport, type CommandResult } from '../run-through.ts';
 import { commandStand } from '../shown.ts';
 
 const open = (fleet: ScriptedFleet, port: number): Promise<Console> =>
@@ -22,7 +26,7 @@ interface WatchLine {
 }
 
 /** Watches in the background; its lines so far, and how it ends. */
-function watching(door: Transport, stop: AbortController, args: readonly string[] = []) {
+function watching(transport: Transport, stop: AbortController, args: readonly string[] = []) {
   const written: string[] = [];
   const remarks: string[] = [];
   const said = () =>
@@ -33,7 +37,7 @@ function watching(door: Transport, stop: AbortController, args: readonly string[
       .map((line) => JSON.parse(line) as WatchLine);
   const ended: Promise<CommandResult> = runThrough(
     {
-      door,
+      transport,
       monotonic: systemClock.monotonic,
       sleep: (ms) => sleep(systemClock, Math.min(ms, 50), stop.signal).catch(() => undefined),
       signal: stop.signal,
@@ -53,9 +57,14 @@ describe('V44: --watch without a terminal', () => {
     fleet.put(machine('a', { state: 'Running', substate: 'healthy' }), machine('b'));
     let web = await open(fleet, 0);
     const port = Number(new URL(web.url).port);
-    const door = openHttpDoor({ url: web.url, token: null, version: '0.0.0', advice: 'wait' });
+    const transport = createHttpTransport({
+      url: web.url,
+      token: null,
+      version: '0.0.0',
+      advice: 'wait',
+    });
     const stop = new AbortController();
-    const { said, remarks, ended } = watching(door, stop);
+    const { said, remarks, ended } = watching(transport, stop);
     const sees = (line: string) =>
       vi.waitFor(() => expect(said().map(told)).toContain(line), PATIENCE);
     await sees('new equinix/b Reserved');
@@ -99,7 +108,7 @@ test('what a console that was just started has not told yet is not gone', async 
     [{ isWhole: false }, part],
     [{}, { ...all, upserts: [row('a'), { ...row('b'), state: 'Idle' }] }],
   ];
-  const door = scriptedDoor(() => Promise.reject(new NoConsole('nobody')), {
+  const transport = scriptedTransport(() => Promise.reject(new NoConsole('nobody')), {
     async *stream() {
       const [hello, rows] = streams.shift()!;
       const data = JSON.stringify({ atMs: 1, resume: 'full', ...hello });
@@ -108,7 +117,7 @@ test('what a console that was just started has not told yet is not gone', async 
       if (streams.length === 0) stop.abort();
     },
   });
-  const { said, ended } = watching(door, stop);
+  const { said, ended } = watching(transport, stop);
   expect((await ended).code).toBe(0);
   expect(said().map(told)).toEqual([
     'new metal/a Running',
@@ -136,9 +145,9 @@ test('a console that was just started names no machine by a beginning', async ()
 });
 
 test('events --follow tells each once, in their order, and goes on where it stopped', async () => {
-  const { bmdb, door: inner, close } = await commandStand();
+  const { bmdb, transport: inner, close } = await commandStand();
   let isAway = false;
-  const door: Transport = {
+  const transport: Transport = {
     ...inner,
     send: (question) =>
       isAway ? Promise.reject(new NoConsole('no console answers')) : inner.send(question),
@@ -151,7 +160,7 @@ test('events --follow tells each once, in their order, and goes on where it stop
   const remarks: string[] = [];
   const ended = runThrough(
     {
-      ...{ door, monotonic: systemClock.monotonic, signal: stop.signal },
+      ...{ transport, monotonic: systemClock.monotonic, signal: stop.signal },
       sleep: () => sleep(systemClock, 20, stop.signal).catch(() => undefined),
       onWrite: (text) => written.push(text),
       onSay: (text) => remarks.push(text),

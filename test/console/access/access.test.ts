@@ -59,7 +59,7 @@ test('reports a limited number of strangers per minute, and counts the rest', as
 function strangers(world: { at: number }, events: NewEvent[]) {
   return createAccess({
     ...{ tokens: [], metricsToken: null, isOpen: false, clients: new Map(), identities: null },
-    ...{ cookies: { isSecure: true }, book: {} as never, random: {} as never },
+    ...{ cookies: { isSecure: true }, repository: {} as never, random: {} as never },
     clock: { monotonic: () => world.at, now: () => world.at } as never,
     log: silentLog,
     events: { append: async (event) => void events.push(event) },
@@ -137,7 +137,7 @@ test('reads no long body from an unknown caller', async () => {
 
 testRows(changingRoutes())('changes nothing by the cookie alone: %s %s', async (method, path) => {
   const unused = {} as never;
-  const deps = { filing: unused, events: unused, webhooks: unused };
+  const deps = { submission: unused, events: unused, webhooks: unused };
   const stand = await openStand({ ...deps, logControl: unused, inspector: unused });
   const { token } = await stand.token('admin');
   const cookie = bare(await stand.logIn({ token }));

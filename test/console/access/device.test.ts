@@ -254,7 +254,7 @@ test('logs in a command through one console while a person confirms at another, 
         if (waits !== 3) return;
         s.pass(60_000);
         // Another console with the same database: nothing from the first one's memory is there.
-        const accounts = { book: s.bmdb.access, random: systemRandom, events: s.bmdb.events };
+        const accounts = { repository: s.bmdb.access, random: systemRandom, events: s.bmdb.events };
         const other = await openConsole({ accounts });
         const { token: own } = await s.token('admin');
         const send = (path: string, body: object, headers: object = {}) =>

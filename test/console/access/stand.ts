@@ -39,7 +39,7 @@ export async function openStand(deps: Partial<ConsoleDeps> = {}) {
   };
   const around = { clock, random: systemRandom };
   const bmdb = createMemBmdb({ ...around, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
-  const accounts = { book: bmdb.access, random: systemRandom, events: bmdb.events };
+  const accounts = { repository: bmdb.access, random: systemRandom, events: bmdb.events };
   const { url } = await openConsole({ accounts, clock, ...deps });
   /** By cookie: the secret that the page keeps beside it. */
   const secrets = new Map<string, string>();

@@ -5,7 +5,7 @@ import { createLogControl } from '../../../src/daemon/console-means.ts';
 import type { Role } from '../../../src/domain/access.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
 import type { NewEvent } from '../../../src/domain/events/fleet-event.ts';
-import { openHttpDoor } from '../../../src/commands/remote/client.ts';
+import { createHttpTransport } from '../../../src/commands/remote/client.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { runThrough } from '../../commands/run-through.ts';
 import { machineStand } from '../../commands/machine-stand.ts';
@@ -40,13 +40,13 @@ async function stand(
   };
   const web = await openConsole({
     logControl,
-    accounts: { book: bmdb.access, random, events: bmdb.events },
+    accounts: { repository: bmdb.access, random, events: bmdb.events },
   });
   const run = async (role: Role, ...args: string[]) => {
     const about = { url: web.url, version: '0.0.0', advice: '' };
-    const door = openHttpDoor({ ...about, token: await tokenOf(role) });
+    const transport = createHttpTransport({ ...about, token: await tokenOf(role) });
     const still = { monotonic: systemClock.monotonic, sleep: async () => undefined };
-    return runThrough({ door, ...still }, ['log', 'level', ...args]);
+    return runThrough({ transport, ...still }, ['log', 'level', ...args]);
   };
   const recovery = log.child({ component: 'recovery' });
   const other = log.child({ component: 'mirror' });

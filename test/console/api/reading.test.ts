@@ -50,7 +50,7 @@ async function lived() {
   const stand = machineStand();
   const id = stand.add(1, { agentStarted: null, heartbeat: null });
   const session = await stand.daemon();
-  await stand.file({ verb: 'hold', kind: 'no-recover', untilMs: null }, slotName(1));
+  await stand.submit({ verb: 'hold', kind: 'no-recover', untilMs: null }, slotName(1));
   stand.clock.increment(MINUTE);
   const work = await session.claim('ShepherdAgentStart', id);
   stand.clock.increment(MINUTE);

@@ -13,7 +13,7 @@ async function stand() {
   const configured = [{ name: 'pager', host: 'hooks.test', types: ['guard.*'] }];
   const shown = await openStand({
     events: bmdb.events,
-    webhooks: { book: bmdb.webhooks, configured },
+    webhooks: { repository: bmdb.webhooks, configured },
   });
   const session = await bmdb.openSession({
     ...{ component: 'shepherd', runtimeInfo: 'test', intervalMs: 60_000 },

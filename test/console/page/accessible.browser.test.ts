@@ -57,7 +57,7 @@ async function fill({ bmdb }: ReturnType<typeof manned>): Promise<void> {
   await bmdb.access.tokens.add({ ...token, forMs: 86_400_000 });
   const asked = { by: 'ann', reason: 'works on the switches' };
   const what = { verb: 'freeze', scope: 'fleet' } as const;
-  await bmdb.requests.file({ ...asked, key: 'one', what });
+  await bmdb.requests.submit({ ...asked, key: 'one', what });
 }
 
 interface Look {

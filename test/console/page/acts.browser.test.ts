@@ -54,13 +54,13 @@ test('V23, V24: a destroying request needs the typed end of the slot, is filed o
   const slot = 'equinix/0123456789ab';
   const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
   const { page, console } = shown;
-  const filed: Request[] = [];
+  const submitted: Request[] = [];
   let changed = true;
   await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
   await page.route('**/api/v1/requests*', (route) => {
     if (route.request().method() === 'GET') return route.fallback();
     if (route.request().url().includes('dryRun')) return route.fulfill({ json: PREVIEW });
-    filed.push(route.request());
+    submitted.push(route.request());
     if (changed) return route.fulfill({ status: 412, json: CHANGED });
     return route.fulfill({ status: 202, json: { key: 'k', state: 'open', outcome: null } });
   });
@@ -75,11 +75,11 @@ test('V23, V24: a destroying request needs the typed end of the slot, is filed o
   await page.fill('[name=confirmation]', '456789AB');
   expect(await page.isEnabled('dialog .act')).toBe(false);
   await page.press('[name=confirmation]', 'Enter');
-  expect(filed).toEqual([]);
+  expect(submitted).toEqual([]);
   await page.fill('[name=confirmation]', '456789ab');
   await page.press('[name=confirmation]', 'Enter');
   await becomes(page, 'dialog [role=alert]', 'It is Running now, and not as you saw it');
-  expect(filed).toHaveLength(1);
+  expect(submitted).toHaveLength(1);
   await becomes(page, 'dialog .changed', /State.*Reserved · available.*Running · healthy/s);
   expect(await page.locator('dialog .changed tbody tr').count()).toBe(1);
   changed = false;
@@ -91,11 +91,11 @@ test('V23, V24: a destroying request needs the typed end of the slot, is filed o
   await becomes(page, 'dialog [role=status]', 'The request is open.');
   await expect
     .poll(
-      () => new Set(filed.slice(1).map((each) => each.headers()['idempotency-key'])).size,
+      () => new Set(submitted.slice(1).map((each) => each.headers()['idempotency-key'])).size,
       PATIENCE,
     )
     .toBe(1);
-  expect(filed.at(-1)!.headers()['if-match']).toBe('"b"');
+  expect(submitted.at(-1)!.headers()['if-match']).toBe('"b"');
   await page.route('**/api/v1/requests/k', (route) => route.abort(), { times: 1 });
   await becomes(page, 'dialog', /current state of the request cannot be read/);
   stands = { key: 'k', state: 'done', outcome: 'it was reinstalled' };

@@ -23,7 +23,7 @@ test('V34: the audit shows each request with user and reason, filters by its add
   const { page, bmdb, done } = await show('audit?follow=on');
   await becomes(page, '.trail', 'Nothing matches.');
   const freeze = (key: string, by: string, reason: string) =>
-    bmdb.requests.file({ key, by, reason, what: { verb: 'freeze', scope: 'fleet' } });
+    bmdb.requests.submit({ key, by, reason, what: { verb: 'freeze', scope: 'fleet' } });
   await freeze('one', 'ann', ATTACK);
   await becomes(page, '[data-request=one]', ATTACK);
   await becomes(page, '[data-request=one]', /freeze.*the fleet.*ann.*a claim.*open.*expires in/s);

@@ -24,13 +24,13 @@ test('V28: the page of the guard shows scopes, rules and waiting machines, and l
   fleet.guard({ state: 'frozen', scopes });
   const shown = await showPage(browser, fleet, { more: { guard: guardInsight() } });
   const { page, isClean } = shown;
-  const filed: Request[] = [];
+  const submitted: Request[] = [];
   await page.route('**/api/v1/whoami', (route) =>
     route.fulfill({ json: { ...OPERATOR, providers: ['equinix'] } }),
   );
   await page.route('**/api/v1/requests*', (route) => {
     if (route.request().url().includes('dryRun')) return route.fulfill({ json: PREVIEW });
-    filed.push(route.request());
+    submitted.push(route.request());
     return route.fulfill({ status: 202, json: { key: 'k', state: 'open', outcome: null } });
   });
   await page.route('**/api/v1/requests/k', (route) =>
@@ -60,8 +60,8 @@ test('V28: the page of the guard shows scopes, rules and waiting machines, and l
   await page.fill('dialog textarea', 'the switch is back');
   await page.click('dialog .act');
   await becomes(page, 'dialog [role=status]', 'The request is done: it was thawed');
-  await expect.poll(() => filed.length, PATIENCE).toBe(1);
-  expect(filed[0]!.postDataJSON()).toEqual({
+  await expect.poll(() => submitted.length, PATIENCE).toBe(1);
+  expect(submitted[0]!.postDataJSON()).toEqual({
     ...{ verb: 'thaw', scope: 'equinix', reason: 'the switch is back' },
   });
   isClean();

@@ -32,7 +32,7 @@ test('V66: the inspector works without internet: it shows charts and the sequenc
   const shown = await showPage(browser, scriptedFleet(machine('one')), {
     more: {
       inspector: inspection,
-      accounts: { book: bmdb.access, random: systemRandom, events: bmdb.events },
+      accounts: { repository: bmdb.access, random: systemRandom, events: bmdb.events },
     },
   });
   const { page, console } = shown;

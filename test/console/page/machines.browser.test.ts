@@ -214,11 +214,11 @@ test('selects the shown machines, then all that match, and files exactly these',
   await page.locator(row('s0')).waitFor({ state: 'detached' });
   await becomes(page, '.selection', '300 selected');
 
-  const filed: { slots: string[]; expectCount: number }[] = [];
+  const submitted: { slots: string[]; expectCount: number }[] = [];
   await page.route('**/requests*', (route) => {
     if (route.request().method() === 'GET') return route.fallback();
     if (route.request().url().includes('dryRun')) return route.fulfill({ json: PREVIEW });
-    filed.push(route.request().postDataJSON() as (typeof filed)[number]);
+    submitted.push(route.request().postDataJSON() as (typeof submitted)[number]);
     return route.fulfill({ status: 202, json: BATCH });
   });
   await page.route('**/batches/b', (route) => route.fulfill({ json: BATCH }));
@@ -233,7 +233,7 @@ test('selects the shown machines, then all that match, and files exactly these',
   fleet.set(machine('s2').slot, { machineId: machineId('cb8a250b-86fc-4af7-b6e1-8280f50f191d') });
   await page.click('dialog .act');
   await becomes(page, 'dialog [role=alert]', /Nothing was filed, because something changed/);
-  expect(filed).toEqual([]);
+  expect(submitted).toEqual([]);
   await page.click('dialog button:has-text("current state")');
   await becomes(page, '.drift', /not selected \(1\): equinix\/late/);
   await becomes(page, '.drift', /no longer a match \(1\): equinix\/s1/);
@@ -243,8 +243,8 @@ test('selects the shown machines, then all that match, and files exactly these',
   await page.fill('[name=confirmation]', '300');
   await page.locator('dialog .act:enabled').click();
   await becomes(page, 'dialog [role=status]', '300 open');
-  expect(filed.map(({ expectCount }) => expectCount)).toEqual([300]);
-  const slots = new Set(filed[0]!.slots);
+  expect(submitted.map(({ expectCount }) => expectCount)).toEqual([300]);
+  const slots = new Set(submitted[0]!.slots);
   expect([slots.size, slots.has('equinix/late'), slots.has('equinix/s1')]).toEqual([
     300,
     true,

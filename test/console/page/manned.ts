@@ -21,7 +21,7 @@ export function manned(): Manned {
   const clock = { ...systemClock, now: () => systemClock.now() - behindMs };
   const around = { clock, random: systemRandom };
   const bmdb = createMemBmdb({ ...around, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
-  const filing: ConsoleDeps['filing'] = {
+  const submission: ConsoleDeps['submission'] = {
     requests: bmdb.requests,
     clock,
     loss: DEFAULT_LOSS,
@@ -36,11 +36,11 @@ export function manned(): Manned {
     bmdb,
     more: {
       clock,
-      accounts: { book: bmdb.access, random: systemRandom, events: bmdb.events },
-      filing,
+      accounts: { repository: bmdb.access, random: systemRandom, events: bmdb.events },
+      submission,
       events: bmdb.events,
       webhooks: {
-        book: bmdb.webhooks,
+        repository: bmdb.webhooks,
         configured: [{ name: 'pager', host: 'hooks.test', types: ['guard.*'] }],
       },
     },

@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { Console, ConsoleDeps } from '../../../src/console/console.ts';
-import type { FilingMeans } from '../../../src/console/api/submit/submit.ts';
+import type { SubmissionMeans } from '../../../src/console/api/submit/submit.ts';
 import type { LiveMachine, MachineInsight } from '../../../src/console/views.ts';
 import type { FleetView } from '../../../src/console/port.ts';
 import type { Explanation } from '../../../src/domain/explanation/types.ts';
-import { ladderStanding } from '../../../src/domain/explanation/ladder-standing.ts';
+import { ladderStatus } from '../../../src/domain/explanation/ladder-status.ts';
 import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';
 import { ladderRow, machineRow } from '../../support/facts.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
@@ -34,7 +34,7 @@ const LIVE: LiveMachine = {
 };
 
 const LADDER: NonNullable<ReturnType<MachineInsight['ladder']>> = {
-  ...ladderStanding(machineRow({ recovery: ladderRow({ attempts: 2 }) }), {
+  ...ladderStatus(machineRow({ recovery: ladderRow({ attempts: 2 }) }), {
     means: { reboot: true, power: true, reinstall: true },
     ...{ policy: DEFAULT_LADDER, preserved: false, nowMs: AT_MS, askAgainMs: 0 },
   }),
@@ -73,11 +73,11 @@ export const consoleOf = (
     metrics: { expose: async () => ({ contentType: 'text/plain', body: '' }) },
     version: '9.9.9',
     insight: SCRIPTED_INSIGHT,
-    filing: {
+    submission: {
       requests: { list: async () => [] },
       ...{ providers: [], guard: () => [], pools: () => [], loss: DEFAULT_LOSS },
       ...{ nowMs: () => AT_MS, means: async () => null },
-    } as unknown as FilingMeans,
+    } as unknown as SubmissionMeans,
     ...more,
   });
 

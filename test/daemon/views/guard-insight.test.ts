@@ -5,7 +5,7 @@ import { machineId, slot } from '../../../src/domain/ids.ts';
 import type { GuardRow } from '../../../src/domain/machine.ts';
 import { noCounts } from '../../../src/domain/recovery/guard-rules.ts';
 import { DEFAULT_GUARD } from '../../../src/domain/recovery/guard-judgement.ts';
-import type { GuardState } from '../../../src/domain/recovery/standing.ts';
+import type { GuardState } from '../../../src/domain/recovery/guard-status.ts';
 import { guardRow } from '../../domain/explanation/stand.ts';
 import { ladderRow, machineRow, NOW_MS, provided, slotFacts } from '../../support/facts.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLoopTimes } from '../../../src/daemon/views/standing.ts';
+import { createLoopTimes } from '../../../src/daemon/views/state-gauges.ts';
 import { ALL_ROLES, type DaemonRole } from '../../../src/domain/daemons.ts';
 
 const START = 1_700_000_000_000;

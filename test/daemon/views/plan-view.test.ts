@@ -45,7 +45,7 @@ const planned = () => {
   return fleetPlan(parts, insight);
 };
 const ask = (what: NewRequest['what']) =>
-  world.bmdb.requests.file({ key: `ann-${what.verb}`, by: 'ann', reason: 'test', what });
+  world.bmdb.requests.submit({ key: `ann-${what.verb}`, by: 'ann', reason: 'test', what });
 
 test('plans actions while the pool is paused, and then carries them out', async () => {
   const [atRest] = planned().pools;

@@ -3,7 +3,7 @@ import { memberAddress, wishOf } from '../../../src/domain/balancing/desired-mem
 import type { Pool } from '../../../src/domain/balancing/pools.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
-import type { GuardState } from '../../../src/domain/recovery/standing.ts';
+import type { GuardState } from '../../../src/domain/recovery/guard-status.ts';
 import { viewOf } from '../../../src/domain/view.ts';
 import { NOW_MS, provided, requestRow } from '../../support/facts.ts';
 import { factsOf, rowsIn } from '../../support/fact-words.ts';

@@ -4,7 +4,7 @@ import {
   namesTypes,
   typesNamed,
   slotKindsOf,
-  toldLine,
+  eventOfLine,
   cloudEventOf,
 } from '../../../src/domain/events/fleet-event.ts';
 import { verdictOn } from '../../../src/domain/events/retries.ts';
@@ -29,8 +29,8 @@ describe('log lines of a slot as events', () => {
     ['held', 'no-start: looked at', 'hold.set', 'looked at', { kind: 'no-start' }],
     ['unheld', 'no-start: done', 'hold.removed', 'done', { kind: 'no-start' }],
   ])('turns %s (%s) into %s', (kind, line, type, reason, details) => {
-    expect(toldLine(kind, line)).toEqual({ type, reason, details });
-    expect(slotKindsOf([toldLine(kind, line)!.type])).toContain(kind);
+    expect(eventOfLine(kind, line)).toEqual({ type, reason, details });
+    expect(slotKindsOf([eventOfLine(kind, line)!.type])).toContain(kind);
   });
 
   it.each([
@@ -39,7 +39,7 @@ describe('log lines of a slot as events', () => {
     ['requestDone', 'reboot: done'],
     ['recoveryAsked', 'rebooting'],
     ['toString', ''],
-  ])('turns %s (%s) into no event', (kind, line) => expect(toldLine(kind, line)).toBeNull());
+  ])('turns %s (%s) into no event', (kind, line) => expect(eventOfLine(kind, line)).toBeNull());
 });
 
 describe('names of event types', () => {

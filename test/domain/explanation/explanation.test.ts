@@ -9,7 +9,7 @@ import {
 import { STATES, SUBSTATES, type MachineState } from '../../../src/domain/states.ts';
 import { deprovision } from '../../../src/machines/deprovision.ts';
 import { recovery } from '../../../src/machines/recovery.ts';
-import { takeover } from '../../../src/machines/takeover.ts';
+import { agentStart } from '../../../src/machines/agent-start.ts';
 import { anyFacts } from '../../support/any-facts.ts';
 import { backoff, hold, NOW_MS, penaltyRow, free } from '../../support/facts.ts';
 import { factsOf } from '../../support/fact-words.ts';
@@ -18,7 +18,7 @@ import { testRows } from '../../support/rows.ts';
 
 /** Steps that only the worker knows, from the charts of the tasks. */
 const STEPS: Partial<Record<MachineState, readonly string[]>> = {
-  AgentStarting: Object.keys(takeover.states),
+  AgentStarting: Object.keys(agentStart.states),
   Recovering: Object.keys(recovery.states),
   Deprovisioning: Object.keys(deprovision.states),
 };

@@ -42,12 +42,16 @@ const hex = (digest: Uint8Array): string => Buffer.from(digest).toString('hex');
 const LISTED_MAX = 1_000;
 
 /** See `AccessRepository`. */
-export function createAccessBook(memory: Memory): AccessRepository {
+export function createAccessRepository(memory: Memory): AccessRepository {
   const rows: Rows = { tokens: new Map(), sessions: new Map(), codes: new Map() };
   const around = { ...rows, memory };
   return {
-    ...{ tokens: tokenBook(around), sessions: sessionBook(around), codes: codeBook(around) },
-    devices: deviceBook(memory),
+    ...{
+      tokens: createTokens(around),
+      sessions: createSessions(around),
+      codes: createCodes(around),
+    },
+    devices: createDevices(memory),
   };
 }
 
@@ -102,7 +106,7 @@ function shown(around: Around, row: MemToken): ApiToken {
   return { ...token, origins: originsOf(around, row), hasEnded: !lasts(around, row) };
 }
 
-function tokenBook(around: Around): AccessRepository['tokens'] {
+function createTokens(around: Around): AccessRepository['tokens'] {
   const { memory, tokens } = around;
   return {
     add: async ({ digest, forMs, ...token }) => {
@@ -153,7 +157,7 @@ function tellToken(
   tell(memory, { type, actor, reason: '', details: { tokenId, name, role } });
 }
 
-function sessionBook(around: Around): AccessRepository['sessions'] {
+function createSessions(around: Around): AccessRepository['sessions'] {
   const { memory, sessions } = around;
   const isGood = (session: MemSession) => lasts(around, session);
   const told = (row: MemSession): ConsoleSession => {
@@ -209,7 +213,7 @@ function sessionBook(around: Around): AccessRepository['sessions'] {
   };
 }
 
-const codeBook = ({ memory, codes }: Around): AccessRepository['codes'] => ({
+const createCodes = ({ memory, codes }: Around): AccessRepository['codes'] => ({
   add: async (code) => {
     codes.set(hex(code.digest), { ...code, expiresAtMs: memory.now() + LOGIN_CODE_MS });
   },
@@ -230,7 +234,7 @@ interface MemDevice extends NewDeviceLogin {
   sealed: Uint8Array | null;
 }
 
-function deviceBook(memory: Memory): AccessRepository['devices'] {
+function createDevices(memory: Memory): AccessRepository['devices'] {
   /** By the digest of the code that the command keeps. */
   const devices = new Map<string, MemDevice>();
   const isOver = ({ createdAtMs }: MemDevice) => createdAtMs + DEVICE_LOGIN_MS <= memory.now();

@@ -12,7 +12,7 @@ import {
 import { RUNG_OF } from '../../../src/domain/recovery/ladder.ts';
 import { interrupts } from '../../../src/domain/recovery/rungs.ts';
 import { isOrder, type Verb } from '../../../src/domain/verbs.ts';
-import { settlementOf, type Effect, type Scene } from '../../../src/domain/request-outcome.ts';
+import { resultOfRequest, type Effect, type Scene } from '../../../src/domain/request-outcome.ts';
 import { installationOf } from '../../../src/adapters/bmdb/install-image.ts';
 import { wishIn } from '../../../src/adapters/bmdb/submitted-requests.ts';
 import {
@@ -34,28 +34,28 @@ import { toRequest, toState } from './requests.ts';
 import { circumstances, liveWork, rowOf } from './rows.ts';
 import type { RequestState } from '../../../src/adapters/bmdb/port.ts';
 
-/** See `BmdbSession.settle`. */
-export function settle(memory: Memory, gate: SessionGate, key: string): RequestState | null {
+/** See `BmdbSession.applyRequest`. */
+export function applyRequest(memory: Memory, gate: SessionGate, key: string): RequestState | null {
   gate.check();
   const found = memory.requests.get(key);
   if (!found) throw new NotFound(`there is no request ${key}`);
   if (found.state !== 'open') return toState(found);
   const scene = sceneOf(memory, found);
-  const settlement = settlementOf(scene);
-  if (!settlement) return null;
+  const ended = resultOfRequest(scene);
+  if (!ended) return null;
   const machine = found.machineId === null ? undefined : memory.machines.get(found.machineId);
   if (
     machine?.row.provided &&
-    settlement.outcome === EXPIRED &&
+    ended.outcome === EXPIRED &&
     waitsForPermit(memory, found, machine)
   ) {
     memory.requests.set(key, { ...found, expiresAtMs: memory.now() + ORDER_WAIT_MS });
     memory.touch(machine.row.machineId);
     return null;
   }
-  const { effect } = settlement;
+  const { effect } = ended;
   if (effect) (WRITES[effect.verb] as Write<Effect>)(memory, scene, effect);
-  endRequests(memory, [{ key, ...settlement }]);
+  endRequests(memory, [{ key, ...ended }]);
   return toState(memory.requests.get(key)!);
 }
 

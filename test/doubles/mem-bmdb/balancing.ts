@@ -21,7 +21,10 @@ import { plain } from './plain.ts';
 import type { Memory, MemMachine, MemWork, SessionGate } from './tables.ts';
 
 /** See `BalancingRepository`. */
-export const createBalancingBook = (memory: Memory, gate: SessionGate): BalancingRepository => ({
+export const createBalancingRepository = (
+  memory: Memory,
+  gate: SessionGate,
+): BalancingRepository => ({
   write: async (lease, pool, changes) => {
     requireChanges(changes);
     if (changes.length === 0) return [];

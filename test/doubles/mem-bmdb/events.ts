@@ -2,7 +2,7 @@ import {
   EVENT_TYPES,
   type FleetEvent,
   type NewEvent,
-  toldLine,
+  eventOfLine,
 } from '../../../src/domain/events/fleet-event.ts';
 import { providerOf, slotIdOf, type Slot } from '../../../src/domain/ids.ts';
 import { EVENTS_MAX } from '../../../src/adapters/bmdb/port.ts';
@@ -18,7 +18,7 @@ export function tell(memory: Memory, event: NewEvent): void {
 
 /** Records a line of a slot's log, if the line is an event. */
 export function tellLine(memory: Memory, line: MemEvent): void {
-  const told = toldLine(line.kind, line.reason);
+  const told = eventOfLine(line.kind, line.reason);
   const { machineId, actor, from, to } = line;
   const name = line.slot as Slot;
   const about = { provider: providerOf(name), slotId: slotIdOf(name), machineId };
@@ -28,7 +28,7 @@ export function tellLine(memory: Memory, line: MemEvent): void {
 const numbered = (memory: Memory) => ({ number: String(memory.nextEvent()), atMs: memory.now() });
 
 /** See `EventRepository`. */
-export const createEventBook = (memory: Memory): EventRepository => ({
+export const createEventRepository = (memory: Memory): EventRepository => ({
   waitingMs: () => 0,
   newest: async () => newest(memory),
   read: async (query): Promise<EventsPage> => {

@@ -19,7 +19,7 @@ import { guardRow, ingestOf } from './guard-rows.ts';
 import { circumstances, rowOf } from './rows.ts';
 import { type MemMachine, type Memory } from './tables.ts';
 import type { GuardAssessment, GuardRepository } from '../../../src/adapters/bmdb/port.ts';
-import { mayBeSilent } from '../../../src/domain/recovery/standing.ts';
+import { mayBeSilent } from '../../../src/domain/recovery/guard-status.ts';
 import { fellSilent, heardAgain, isHeardAgain, silentSinceMs } from './silence.ts';
 import { writeEvent } from './records.ts';
 
@@ -31,7 +31,7 @@ const limitsOf = (memory: Memory): IngestLimits => ({
 });
 
 /** See `GuardRepository`. */
-export const createGuardBook = (memory: Memory): GuardRepository => ({
+export const createGuardRepository = (memory: Memory): GuardRepository => ({
   assess: async ({ ingestUp }) => assess(memory, ingestUp),
 });
 

@@ -16,7 +16,7 @@ import { isSessionAlive } from './rows.ts';
 import type { IntentRepository } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `IntentRepository`. */
-export const createIntentBook = (memory: Memory, gate: SessionGate): IntentRepository => ({
+export const createIntentRepository = (memory: Memory, gate: SessionGate): IntentRepository => ({
   open: async ({ lease, ...input }) => {
     if (lease) requireJob(memory, gate, lease);
     refuseOccupied(memory, slot(input.provider, input.slotId));
@@ -129,8 +129,8 @@ function refuseBarred(memory: Memory, name: string): void {
       (each.untilMs === null || each.untilMs > memory.now()),
   );
   const penalty = memory.penalties.get(name);
-  const isShelved = penalty !== undefined && penalty.untilMs > memory.now();
-  const cause = hold?.reason ?? (isShelved ? penalty.cause : undefined);
+  const isCoolingDown = penalty !== undefined && penalty.untilMs > memory.now();
+  const cause = hold?.reason ?? (isCoolingDown ? penalty.cause : undefined);
   if (cause !== undefined) throw new NothingToDo(`${name} is barred: ${cause}`);
 }
 

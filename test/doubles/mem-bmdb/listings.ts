@@ -3,7 +3,7 @@ import type { ListingRepository } from '../../../src/adapters/bmdb/port.ts';
 import type { Memory } from './tables.ts';
 
 /** See `ListingRepository`. */
-export const createListingBook = (memory: Memory): ListingRepository => {
+export const createListingRepository = (memory: Memory): ListingRepository => {
   const isAlive = (id: SessionId) =>
     (memory.sessions.get(id)?.deadlineMs ?? -Infinity) > memory.now();
   /** Removes the listings that dead daemons stored about a provider. */

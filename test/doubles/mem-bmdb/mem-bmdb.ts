@@ -1,12 +1,12 @@
 import { Cancelled } from '../../../src/domain/errors.ts';
-import { createAccessBook } from './access.ts';
-import { createWebhookBook } from './webhooks.ts';
-import { createEventBook } from './events.ts';
-import { createGuardBook } from './guard.ts';
+import { createAccessRepository } from './access.ts';
+import { createWebhookRepository } from './webhooks.ts';
+import { createEventRepository } from './events.ts';
+import { createGuardRepository } from './guard.ts';
 import { createHeartbeats } from './heartbeats.ts';
 import { createInspection } from './inspection.ts';
-import { createListingBook } from './listings.ts';
-import { createRecordShelf } from './provider-records.ts';
+import { createListingRepository } from './listings.ts';
+import { createRecordStore } from './provider-records.ts';
 import { createProviderHolds } from './provider-holds.ts';
 import { createRequests } from './requests.ts';
 import { rowOf } from './rows.ts';
@@ -15,7 +15,7 @@ import { moment, readChanges, readSnapshot } from './snapshot.ts';
 import { sweep } from './sweep.ts';
 import { createMemory, requireReachable } from './tables.ts';
 import type { MemBmdbOptions, Memory } from './tables.ts';
-import { behind, plainBook } from './plain.ts';
+import { behind, plainRepository } from './plain.ts';
 import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
 
 /** Tests may prepare and read the rows. */
@@ -30,7 +30,7 @@ export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
     if (signal?.aborted) throw new Cancelled('did not read: stopped', { cause: signal.reason });
     requireReachable(memory);
   };
-  const events = createEventBook(memory);
+  const events = createEventRepository(memory);
   const calls: Pick<Bmdb, 'openSession' | 'scan' | 'changesSince' | 'readMachine' | 'sweep'> = {
     openSession: async (session) => openSession(memory, session),
     scan: async () => readSnapshot(memory),
@@ -46,14 +46,14 @@ export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
     ...behind(check, calls),
     wakes$: memory.wakes$.asObservable(),
     heartbeats: behind(check, createHeartbeats(memory)),
-    providerHolds: behind(check, plainBook(createProviderHolds(memory))),
-    listings: behind(check, plainBook(createListingBook(memory))),
-    records: behind(check, createRecordShelf(memory)),
+    providerHolds: behind(check, plainRepository(createProviderHolds(memory))),
+    listings: behind(check, plainRepository(createListingRepository(memory))),
+    records: behind(check, createRecordStore(memory)),
     requests: behind(check, createRequests(memory)),
-    guard: behind(check, createGuardBook(memory)),
-    events: { ...behind(check, plainBook(events)), waitingMs: events.waitingMs },
-    webhooks: behind(check, createWebhookBook(memory)),
-    access: behind(check, createAccessBook(memory)),
+    guard: behind(check, createGuardRepository(memory)),
+    events: { ...behind(check, plainRepository(events)), waitingMs: events.waitingMs },
+    webhooks: behind(check, createWebhookRepository(memory)),
+    access: behind(check, createAccessRepository(memory)),
     inspection: behind(check, createInspection(memory)),
     close: async () => memory.wakes$.complete(),
   };

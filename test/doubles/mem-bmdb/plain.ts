@@ -13,32 +13,32 @@ function plainly(given: unknown): unknown {
 const isPlainObject = (given: unknown): given is object =>
   typeof given === 'object' && given !== null && Object.getPrototypeOf(given) === Object.prototype;
 
-type BookMethod = (...args: readonly unknown[]) => unknown;
+type RepositoryMethod = (...args: readonly unknown[]) => unknown;
 
-/** The same book; its methods receive plain texts. */
-export const plainBook = <Book extends object>(book: Book): Book =>
+/** The same repository; its methods receive plain texts. */
+export const plainRepository = <Repository extends object>(repository: Repository): Repository =>
   Object.fromEntries(
-    Object.entries(book).map(([name, value]) => [
+    Object.entries(repository).map(([name, value]) => [
       name,
       typeof value === 'function'
-        ? (...args: readonly unknown[]) => (value as BookMethod)(...args.map(plainly))
+        ? (...args: readonly unknown[]) => (value as RepositoryMethod)(...args.map(plainly))
         : value,
     ]),
-  ) as Book;
+  ) as Repository;
 
-/** The same book with a check before each call. The check receives the call's signal. */
-export const behind = <Book extends object>(
+/** The same repository with a check before each call. The check receives the call's signal. */
+export const behind = <Repository extends object>(
   check: (signal?: AbortSignal) => void,
-  book: Book,
-): Book =>
+  repository: Repository,
+): Repository =>
   Object.fromEntries(
-    Object.entries(book).map(([name, value]: [string, object]) => [
+    Object.entries(repository).map(([name, value]: [string, object]) => [
       name,
       typeof value === 'function'
         ? async (...args: readonly unknown[]) => {
             check(args.find((each) => each instanceof AbortSignal));
-            return (value as BookMethod)(...args);
+            return (value as RepositoryMethod)(...args);
           }
         : behind(check, value),
     ]),
-  ) as Book;
+  ) as Repository;

@@ -2,13 +2,13 @@ import type { RecordRepository, RecordStore } from '../../../src/adapters/bmdb/p
 import type { Memory } from './tables.ts';
 
 /** See `RecordStore`. */
-export const createRecordShelf = ({ records }: Memory): RecordStore => ({
+export const createRecordStore = ({ records }: Memory): RecordStore => ({
   all: async (provider) => records.all(provider),
   counts: async () => records.counts(),
 });
 
 /** See `RecordRepository`. */
-export const createRecordBook = ({ records }: Memory): RecordRepository => ({
+export const createRecordRepository = ({ records }: Memory): RecordRepository => ({
   make: async (name, value) => records.make(name, value),
   replace: async (name, value, version) => records.replace(name, value, version),
   drop: async (name, version) => {

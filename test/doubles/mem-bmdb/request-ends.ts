@@ -1,11 +1,11 @@
 import { slot } from '../../../src/domain/ids.ts';
 import type { RequestRow } from '../../../src/domain/machine.ts';
-import type { Settlement } from '../../../src/domain/request-outcome.ts';
+import type { RequestResult } from '../../../src/domain/request-outcome.ts';
 import { tell, tellLine } from './events.ts';
 import type { MemRequest, Memory } from './tables.ts';
 
 /** How a request ends. Without an event, the log line names the request and its outcome. */
-export interface RequestEnd extends Pick<Settlement, 'state' | 'outcome' | 'event'> {
+export interface RequestEnd extends Pick<RequestResult, 'state' | 'outcome' | 'event'> {
   readonly key: string;
 }
 
@@ -31,11 +31,11 @@ function endRequest(memory: Memory, { key, state, outcome, event }: RequestEnd):
     memory.events.push(line);
     tellLine(memory, line);
   }
-  tellSettled(memory, memory.requests.get(key)!);
+  tellEnded(memory, memory.requests.get(key)!);
   touchRequest(memory, request);
 }
 
-export function tellSettled(memory: Memory, request: MemRequest): void {
+export function tellEnded(memory: Memory, request: MemRequest): void {
   const { key, verb, state, provider, slotId, machineId, by: actor } = request;
   tell(memory, {
     ...{ type: 'request.settled', provider, slotId, machineId, actor },

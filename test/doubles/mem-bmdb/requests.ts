@@ -5,20 +5,20 @@ import { EXPIRED, isOnSlot, openOrderText } from '../../../src/domain/requests.t
 import { isOrder } from '../../../src/domain/verbs.ts';
 import {
   digestOf,
-  filedBatch,
-  filedRequest,
+  submittedBatch,
+  submittedRequest,
   poolOf,
   requireAll,
   requireSame,
   requireSameBatch,
 } from '../../../src/adapters/bmdb/submitted-requests.ts';
 import type {
-  FiledBatch,
+  SubmittedBatch,
   SubmittedRequest,
 } from '../../../src/adapters/bmdb/submitted-requests.ts';
 import { refused } from '../../../src/domain/request-outcome.ts';
 import { tell } from './events.ts';
-import { endRequests, tellSettled, touchRequest } from './request-ends.ts';
+import { endRequests, tellEnded, touchRequest } from './request-ends.ts';
 import type { Memory, MemRequest } from './tables.ts';
 import type {
   RequestBatch,
@@ -31,13 +31,13 @@ const LIST_MAX = 1_000;
 
 /** See `RequestRepository`. */
 export const createRequests = (memory: Memory): RequestRepository => ({
-  file: async (request) => {
-    const asked = filedRequest(request);
-    return toState(fileAll(memory, [asked])[0]!);
+  submit: async (request) => {
+    const asked = submittedRequest(request);
+    return toState(submitAll(memory, [asked])[0]!);
   },
-  fileBatch: async (batch) => {
-    const asked = filedBatch(batch);
-    return fileBatch(memory, asked);
+  submitBatch: async (batch) => {
+    const asked = submittedBatch(batch);
+    return submitBatch(memory, asked);
   },
   readBatch: async (key) => readBatch(memory, key),
   read: async (keys) =>
@@ -83,7 +83,7 @@ export const toRequest = (request: MemRequest): RequestRow => {
 };
 
 /** Submits all requests or none: it throws. */
-function fileAll(memory: Memory, asked: readonly SubmittedRequest[]): MemRequest[] {
+function submitAll(memory: Memory, asked: readonly SubmittedRequest[]): MemRequest[] {
   const before = new Map<string, MemRequest>();
   for (const each of asked) {
     const found = memory.requests.get(each.key);
@@ -122,19 +122,19 @@ function put(memory: Memory, asked: SubmittedRequest): MemRequest {
   return request;
 }
 
-function fileBatch(memory: Memory, asked: FiledBatch): RequestBatch {
+function submitBatch(memory: Memory, asked: SubmittedBatch): RequestBatch {
   const { head, outcome } = asked;
   const before = memory.requests.get(head.key);
   if (before) {
     requireSameBatch(asked, before);
     return readBatch(memory, head.key)!;
   }
-  const requests = fileAll(memory, asked.requests).map(toState);
-  const filed = put(memory, head);
-  const settled = { ...filed, state: 'done', outcome, settledAtMs: memory.now() } as const;
-  memory.requests.set(head.key, settled);
-  tellSettled(memory, settled);
-  return { head: toState(settled), digest: asked.digest, requests };
+  const requests = submitAll(memory, asked.requests).map(toState);
+  const submitted = put(memory, head);
+  const ended = { ...submitted, state: 'done', outcome, settledAtMs: memory.now() } as const;
+  memory.requests.set(head.key, ended);
+  tellEnded(memory, ended);
+  return { head: toState(ended), digest: asked.digest, requests };
 }
 
 function readBatch({ requests }: Memory, key: string): RequestBatch | null {

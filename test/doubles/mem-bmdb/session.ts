@@ -4,17 +4,17 @@ import {
   createSessionDeadline,
   type SessionDeadline,
 } from '../../../src/adapters/bmdb/pg/session-deadline.ts';
-import { createBalancingBook } from './balancing.ts';
-import { createWebhookDesk } from './webhooks.ts';
-import { createRecordBook } from './provider-records.ts';
-import { createIntentBook } from './intents.ts';
+import { createBalancingRepository } from './balancing.ts';
+import { createWebhookService } from './webhooks.ts';
+import { createRecordRepository } from './provider-records.ts';
+import { createIntentRepository } from './intents.ts';
 import { takeJob } from './jobs.ts';
 import { cancelOn, cancelWork } from './leases.ts';
-import { behind, plain, plainBook } from './plain.ts';
+import { behind, plain, plainRepository } from './plain.ts';
 import { updateProvided } from './provided.ts';
 import { isSessionAlive } from './rows.ts';
 import { removeSession } from './sessions.ts';
-import { settle } from './apply.ts';
+import { applyRequest } from './apply.ts';
 import {
   requireReachable,
   type Memory,
@@ -58,7 +58,7 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
       cancelWork(memory, 'session closed', (work) => work.sessionId === sessionId);
       if (removeSession(memory, sessionId)) memory.wake();
     },
-    claim: async (process, machineId) => plainBook(claim(memory, gate, process, machineId)),
+    claim: async (process, machineId) => plainRepository(claim(memory, gate, process, machineId)),
     releaseWork: async (machineId, epoch) => {
       gate.check();
       const machine = memory.machines.get(machineId);
@@ -66,12 +66,12 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
         work.sessionId === sessionId && (epoch === undefined || work.epoch === epoch);
       if (machine) cancelOn(memory, machine, 'released', isMine);
     },
-    intents: behind(gate.check, plainBook(createIntentBook(memory, gate))),
-    balancing: behind(gate.check, createBalancingBook(memory, gate)),
-    records: behind(gate.check, createRecordBook(memory)),
-    webhooks: behind(gate.check, plainBook(createWebhookDesk(memory, gate))),
+    intents: behind(gate.check, plainRepository(createIntentRepository(memory, gate))),
+    balancing: behind(gate.check, createBalancingRepository(memory, gate)),
+    records: behind(gate.check, createRecordRepository(memory)),
+    webhooks: behind(gate.check, plainRepository(createWebhookService(memory, gate))),
     lease: async (name) => takeJob(memory, gate, name),
-    settle: async (key) => settle(memory, gate, key),
+    applyRequest: async (key) => applyRequest(memory, gate, key),
     updateProvided: async (machineId, patch) =>
       updateProvided(memory, gate, machineId, plain(patch)),
   };

@@ -12,7 +12,7 @@ import {
   SILENCE_REASONS,
   SILENT,
   type SilenceMoment,
-} from '../../../src/domain/recovery/standing.ts';
+} from '../../../src/domain/recovery/guard-status.ts';
 import type { GuardedMachine } from './guard-counts.ts';
 
 /**

@@ -213,9 +213,9 @@ function noteControllerReset(held: HeldWork, controller: string): void {
   writeEvent(memory, machine.row, event);
 }
 
-type RecoveryAsked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
+type RecoveryNote = Extract<WorkNote, { kind: 'recoveryAsked' }>;
 
-function noteAsked(held: HeldWork, { rung, bootId, order }: RecoveryAsked): void {
+function noteAsked(held: HeldWork, { rung, bootId, order }: RecoveryNote): void {
   const { memory, gate, machine, work } = held;
   const notAsked = `${rung} of ${work.machineId} was not requested`;
   const row = rowOf(memory, machine);

@@ -4,7 +4,7 @@ import type {
   Lease,
   WebhookRepository,
   WebhookService,
-  WebhookStanding,
+  WebhookStatus,
 } from '../../../src/adapters/bmdb/port.ts';
 import { tell } from './events.ts';
 import type { Memory, SessionGate } from './tables.ts';
@@ -12,7 +12,7 @@ import type { Memory, SessionGate } from './tables.ts';
 export type MemWebhook = {
   -readonly [
     Key in 'toldTo' | 'deliveredAtMs' | 'disabledAtMs' | 'disabledReason'
-  ]: WebhookStanding[Key];
+  ]: WebhookStatus[Key];
 };
 export interface MemWebhooks {
   readonly endpoints: Map<string, MemWebhook>;
@@ -37,7 +37,7 @@ const toldOf = ({ told }: Memory, number: string) =>
   told[Number(number) - Number(told[0]?.number ?? 0)] ?? null;
 
 /** See `WebhookRepository`. */
-export const createWebhookBook = (memory: Memory): WebhookRepository => ({
+export const createWebhookRepository = (memory: Memory): WebhookRepository => ({
   list: async () => {
     return [...memory.webhooks.endpoints]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -73,7 +73,7 @@ export const createWebhookBook = (memory: Memory): WebhookRepository => ({
 });
 
 /** See `WebhookService`. */
-export function createWebhookDesk(memory: Memory, gate: SessionGate): WebhookService {
+export function createWebhookService(memory: Memory, gate: SessionGate): WebhookService {
   const requireLease = ({ name, epoch }: Lease) => {
     const job = memory.jobs.get(name);
     if (job?.epoch === epoch && job.sessionId === gate.sessionId) return;

@@ -128,8 +128,8 @@ export function withControllers(
   };
   /** Refuses calls through the BMC while it hangs. */
   const through =
-    <Args extends unknown[], Answer>(call: (id: string, ...args: Args) => Promise<Answer>) =>
-    async (id: string, ...args: Args): Promise<Answer> => {
+    <Args extends unknown[], Result>(call: (id: string, ...args: Args) => Promise<Result>) =>
+    async (id: string, ...args: Args): Promise<Result> => {
       if (!hung.has(id)) return call(id, ...args);
       throw new ProviderError('transient', `the controller of ${id} does not answer`);
     };

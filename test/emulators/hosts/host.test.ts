@@ -36,10 +36,10 @@ function newHost(
       discard: async () => void told.push('orphans end'),
       resume: async () => void told.push('agent resumes'),
     },
-    door: {
-      open: async () => void told.push('door opens'),
-      close: async () => void told.push('door closes'),
-      freeze: (on) => void told.push(`door ${on ? 'freezes' : 'thaws'}`),
+    listener: {
+      open: async () => void told.push('listener opens'),
+      close: async () => void told.push('listener closes'),
+      freeze: (on) => void told.push(`listener ${on ? 'freezes' : 'thaws'}`),
     },
     save: async (change) => void saved.push(change),
     ...parts,
@@ -53,7 +53,7 @@ const since = async (work: () => Promise<unknown>): Promise<string[]> => {
 
 test('plays the script at the first boot, opens SSH, and restarts earlier programs', async () => {
   expect(host.state()).toMatchObject({ up: false, bootId: undefined });
-  expect(await since(() => host.on())).toEqual(['orphans end', 'door opens', 'agent resumes']);
+  expect(await since(() => host.on())).toEqual(['orphans end', 'listener opens', 'agent resumes']);
   expect(host.state()).toMatchObject({ up: true, bootId: 'boot 1', seen: { boots: 1 } });
   expect(disk.files.get(INSTANCE_SECRET_PATH)).toBe('first');
   expect(disk.files.get(BOOT_ID_PATH)).toBe('boot 1\n');
@@ -65,7 +65,11 @@ test('a reboot ends all processes, and changes the boot id; disk and host key st
   await host.on();
   disk.files.set('/root/file', 'kept');
   disk.files.set(INSTANCE_SECRET_PATH, 'changed by hand');
-  expect(await since(() => host.reboot())).toEqual(['door closes', 'programs end', 'door opens']);
+  expect(await since(() => host.reboot())).toEqual([
+    'listener closes',
+    'programs end',
+    'listener opens',
+  ]);
   expect(host.state()).toMatchObject({ up: true, bootId: 'boot 2' });
   expect(host.system()).toMatchObject({ hostKey: 'key 1' });
   expect(disk.files.get('/root/file')).toBe('kept');
@@ -76,14 +80,14 @@ test('a reboot ends all processes, and changes the boot id; disk and host key st
 test('neither reboots nor opens a host that is off', async () => {
   expect(await since(() => host.reboot())).toEqual([]);
   await host.on();
-  expect(await since(() => host.off())).toEqual(['door closes', 'programs end']);
-  expect(await since(() => host.off())).toEqual(['door closes']);
+  expect(await since(() => host.off())).toEqual(['listener closes', 'programs end']);
+  expect(await since(() => host.off())).toEqual(['listener closes']);
   expect(host.state().up).toBe(false);
 });
 
 test('a forced power-off ends what an earlier process left', async () => {
-  expect(await since(() => host.off())).toEqual(['door closes', 'orphans end', 'programs end']);
-  expect(await since(() => host.on()), 'nothing of it comes back').toEqual(['door opens']);
+  expect(await since(() => host.off())).toEqual(['listener closes', 'orphans end', 'programs end']);
+  expect(await since(() => host.on()), 'nothing of it comes back').toEqual(['listener opens']);
 });
 
 test('an installation makes an empty disk, a new host key, and another first boot', async () => {
@@ -128,20 +132,20 @@ test('stays off without power; with power again it boots, if it was on', async (
 test('hangs until that is revoked, or until it is off', async () => {
   expect(await since(() => host.hang(true)), 'off').toEqual([]);
   await host.on();
-  expect(await since(() => host.hang(true))).toEqual(['door freezes', 'programs freeze']);
+  expect(await since(() => host.hang(true))).toEqual(['listener freezes', 'programs freeze']);
   expect(await since(() => host.hang(true))).toEqual([]);
-  expect(await since(() => host.hang(false))).toEqual(['door thaws', 'programs go on']);
+  expect(await since(() => host.hang(false))).toEqual(['listener thaws', 'programs go on']);
   await host.hang(true);
-  const ends = ['door closes', 'programs end', 'door thaws', 'programs go on'];
+  const ends = ['listener closes', 'programs end', 'listener thaws', 'programs go on'];
   expect(await since(() => host.off())).toEqual(ends);
   expect(host.state().hanging).toBe(false);
 });
 
 test('refuses SSH even after a reboot; a refused key leaves the port open', async () => {
   await host.on();
-  expect(await since(() => host.refuse('connection'))).toEqual(['door closes']);
-  expect(await since(() => host.reboot())).toEqual(['door closes', 'programs end']);
-  expect(await since(() => host.refuse('key'))).toEqual(['door opens']);
+  expect(await since(() => host.refuse('connection'))).toEqual(['listener closes']);
+  expect(await since(() => host.reboot())).toEqual(['listener closes', 'programs end']);
+  expect(await since(() => host.refuse('key'))).toEqual(['listener opens']);
   expect(host.state().refusing).toBe('key');
   await host.off();
   expect(await since(() => host.refuse(undefined)), 'off').toEqual([]);
@@ -155,7 +159,7 @@ test('a lost agent ends nothing else', async () => {
 
 test('leaves its programs alone after close, and is neither on nor changed again', async () => {
   await host.on();
-  expect(await since(() => host.close())).toEqual(['door closes']);
+  expect(await since(() => host.close())).toEqual(['listener closes']);
   expect(await since(() => host.on())).toEqual([]);
   saved.length = 0;
   await host.update({ authorizedKeys: [] });

@@ -33,7 +33,7 @@ describe.each([
   });
 
   /** Does what the daemon does; returns the raw key of the agent, hexadecimal. */
-  async function takeOver(): Promise<string> {
+  async function startAgent(): Promise<string> {
     const session = await stand.connect('a');
     await session.upload(agentPath, uploadOf(light ? Buffer.from('any') : real), live);
     const init = takeoverInitCodec.encode(listener.init);
@@ -54,7 +54,7 @@ describe.each([
 
   test('C8: reports again, with its key, from a new boot of the machine', async () => {
     await stand.raise('a');
-    const key = await takeOver();
+    const key = await startAgent();
     const { bootId: before } = stand.snapshot('a');
     for (let turn = 0; turn < 2; turn += 1) {
       await startAnew();
@@ -68,7 +68,7 @@ describe.each([
 
   test('C8: keeps its key readable only by its own user, and off the machine', async () => {
     await stand.raise('a');
-    await takeOver();
+    await startAgent();
     expect(statSync(join(stand.dir, 'a', 'agent-init')).mode & 0o777).toBe(0o600);
     const session = await stand.connect('a');
     await expect(session.execute(['cat', '/agent-init'], nothing, live)).rejects.toThrow();
@@ -77,10 +77,10 @@ describe.each([
 
   test('C8: is replaced by the next agent start: a machine has one agent', async () => {
     await stand.raise('a');
-    const key = await takeOver();
+    const key = await startAgent();
     await startAnew();
     await expect.poll(() => listener.heard.length, PATIENCE).toBeGreaterThan(0);
-    expect(await takeOver()).not.toBe(key);
+    expect(await startAgent()).not.toBe(key);
     await expect.poll(() => stand.snapshot('a').agents, PATIENCE).toBe(1);
   });
 
@@ -94,7 +94,7 @@ describe.each([
     ],
   ])('C8: one that %s is not started again, nor by a later boot', async (_, end) => {
     await stand.raise('a');
-    await takeOver();
+    await startAgent();
     await end();
     await startAnew();
     expect(stand.snapshot('a').agents).toBe(0);
@@ -105,7 +105,7 @@ describe.each([
 
   test('C8: ends with a reboot like any agent: only the end of a simulator spares it', async () => {
     await stand.raise('a');
-    await takeOver();
+    await startAgent();
     await startAnew();
     await expect.poll(() => stand.snapshot('a').agents, PATIENCE).toBe(1);
     await stand.hosts().down('a');

@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 /** Does what the daemon does; returns the raw key of the agent, hexadecimal. */
-async function takeOver(id: string): Promise<string> {
+async function startAgent(id: string): Promise<string> {
   const session = await stand.connect(id);
   await session.upload(agentPath, program, live);
   const { stdout } = await session.execute(
@@ -42,7 +42,7 @@ const beats = async (atLeast: number) => {
 describe('a light agent', () => {
   test('reports with the key of the agent start, from its machine’s current boot', async () => {
     await stand.raise('a');
-    const key = await takeOver('a');
+    const key = await startAgent('a');
     await beats(2);
     const { bootId, agents, agentPids, seen } = stand.snapshot('a');
     const [first, second] = listener.heard;
@@ -57,19 +57,19 @@ describe('a light agent', () => {
     await stand.raise('a');
     stand.hosts().shortenAgents('a', 300);
     for (let turn = 0; turn < 2; turn += 1) {
-      await takeOver('a');
+      await startAgent('a');
       await expect.poll(() => stand.snapshot('a').agents, PATIENCE).toBe(0);
     }
     stand.hosts().shortenAgents('a', undefined);
-    await takeOver('a');
+    await startAgent('a');
     await beats(listener.heard.length + 2);
     expect(stand.snapshot('a').agents).toBe(1);
   });
   test('keeps its connection while cut off, says nothing, and continues afterwards', async () => {
     await stand.raise('a');
     await stand.raise('b');
-    const cut = await takeOver('a');
-    await takeOver('b');
+    const cut = await startAgent('a');
+    await startAgent('b');
     await beats(2);
     stand.hosts().cutAgents(['a'], true);
     const from = listener.heard.length;

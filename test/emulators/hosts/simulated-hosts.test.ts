@@ -49,7 +49,7 @@ beforeEach(async () => {
 });
 afterEach(() => stand.close());
 
-async function takeOver(id: string) {
+async function startAgent(id: string) {
   const session = await stand.connect(id);
   await session.upload(agentPath, takeover, live);
   const { stdout } = await session.execute([agentPath], Buffer.from('hello'), live);
@@ -70,7 +70,7 @@ const bootIdSeen = async (id: string) => {
 describe('an agent on a simulated machine', () => {
   test('starts from its upload, with our Node, and stays after the end of SSH', async () => {
     await stand.raise('a');
-    const answer = await takeOver('a');
+    const answer = await startAgent('a');
     const { root, agentPids, bootId } = stand.snapshot('a');
     expect(answer.said).toBe('hello');
     expect(answer.version).toBe(process.version);
@@ -86,7 +86,7 @@ describe('an agent on a simulated machine', () => {
 describe('a fault', () => {
   test('hang: accepts connections without an answer, and stops processes; false ends it', async () => {
     const session = await stand.raise('a');
-    const { pid } = await takeOver('a');
+    const { pid } = await startAgent('a');
     await stand.hosts().hang('a', true);
     await expect.poll(() => processState(pid)).toBe('T');
     await expect(stand.connect('a', SOON)).rejects.toBeInstanceOf(TimedOut);
@@ -98,7 +98,7 @@ describe('a fault', () => {
   });
   test('refused SSH: the port is closed, or no key is accepted; the agent lives', async () => {
     await stand.raise('a');
-    const { pid } = await takeOver('a');
+    const { pid } = await startAgent('a');
     await stand.hosts().refuseSsh('a', true);
     await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
     await stand.hosts().refuseSsh('a', true, 'key');
@@ -146,7 +146,7 @@ describe('a machine', () => {
   });
   test('leaves nothing when removed, and ignores a second removal', async () => {
     await stand.raise('a');
-    const { pid } = await takeOver('a');
+    const { pid } = await startAgent('a');
     const { root } = stand.snapshot('a');
     await stand.hosts().gone('a');
     await stand.hosts().gone('a');
@@ -158,7 +158,7 @@ describe('a machine', () => {
   });
   test('returns for a new simulator in the same directory', async () => {
     const before = await stand.raise('a');
-    await takeOver('a');
+    await startAgent('a');
     const { port, bootId } = stand.snapshot('a');
     await stand.replace({ random: createSeededRandom(1) });
     expect(stand.snapshot('a')).toMatchObject({ port, up: false, hostname: 'host-a' });
@@ -213,7 +213,7 @@ test('leaves no process and no port after close, and removes a temporary directo
   await stand.replace({ throwaway: true });
   for (const id of ['a', 'b', 'c']) {
     await stand.raise(id);
-    await takeOver(id);
+    await startAgent(id);
   }
   await stand.hosts().hang('c', true);
   expect(processesUnder(stand.dir)).toHaveLength(3);

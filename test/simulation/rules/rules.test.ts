@@ -207,14 +207,14 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
   'requests-are-settled': async ({ pass, daemon, world }) => {
     daemon('a', healthy);
     const what = { verb: 'freeze', scope: 'fleet' } as const;
-    await world.bmdb.requests.file({ key: 'k', by: 'ann', reason: 'r', what });
+    await world.bmdb.requests.submit({ key: 'k', by: 'ann', reason: 'r', what });
     await pass(15);
   },
   'an-order-is-carried-out-once: k is not open': (forged) => note(forged, { orderKey: 'k' }),
   'an-order-is-carried-out-once: for k again': async (forged) => {
     const { world, machine } = forged;
     const what = { verb: 'reboot', target: targetOf(machine.row), force: false } as const;
-    await world.bmdb.requests.file({ key: 'k', by: 'ann', reason: 'r', what });
+    await world.bmdb.requests.submit({ key: 'k', by: 'ann', reason: 'r', what });
     recovering(forged);
     for (let at = 0; at < 2; at += 1) {
       await note(forged, { orderKey: 'k' });

@@ -62,7 +62,7 @@ export const OPERATORS = {
       if (requests.length === 0) return null;
       const batch = { key: newKey(simulation), digest: '0'.repeat(64), requests };
       bmdb.requests
-        .fileBatch(batch)
+        .submitBatch(batch)
         .catch((error: unknown) => simulation.recorder.note(`refused batch: ${explain(error)}`));
       return `${chosen} of ${requests.length} machines at once`;
     },

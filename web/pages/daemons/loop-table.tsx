@@ -21,7 +21,7 @@ export function LoopTable({ loops, sessions }: Props) {
             {loop.lastSuccessAtMs === null ? texts.none : <Ago atMs={loop.lastSuccessAtMs} />}
           </td>
           <td>
-            <Standing {...loop} sessions={sessions} />
+            <LoopState {...loop} sessions={sessions} />
           </td>
         </tr>
       ))}
@@ -30,7 +30,7 @@ export function LoopTable({ loops, sessions }: Props) {
 }
 
 /** The owner of the loop, or its failure. */
-function Standing({ doneBy, isLate, failure, sessions }: LoopLine & Pick<Props, 'sessions'>) {
+function LoopState({ doneBy, isLate, failure, sessions }: LoopLine & Pick<Props, 'sessions'>) {
   if (doneBy !== null) {
     const other = sessions.find(({ sessionId }) => sessionId === doneBy);
     return <span className="quiet">{texts.daemons.doneBy(other?.host ?? doneBy)}</span>;

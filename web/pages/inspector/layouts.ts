@@ -1,5 +1,5 @@
 /// <reference types="vite/client" />
-import { INSIDE_CHARTS } from '../../../src/console/charts/layout.ts';
+import { drawingOf, INSIDE_CHARTS } from '../../../src/console/charts/layout.ts';
 import type { ChartLayout } from '../../../src/console/api/about.ts';
 import { pathsOf, type ActorThen } from './story.ts';
 
@@ -20,7 +20,7 @@ export function drawingsOf({ chart, snapshot: { value } }: ActorThen): Drawing[]
   if (chart === null) return [];
   const paths = pathsOf(value);
   const drawn: readonly (readonly [string, readonly string[]])[] =
-    chart === 'lifecycle' ? machineDrawings(paths) : [[chart, paths]];
+    chart === 'lifecycle' ? machineDrawings(paths) : [[drawingOf(chart), paths]];
   return drawn.flatMap(([id, lit]) => {
     const layout = layouts.get(id);
     return layout ? [{ layout, lit }] : [];

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { ladder, type LadderStanding } from '../../api/machine.ts';
+import { ladder, type LadderStatus } from '../../api/machine.ts';
 import type { Machine } from '../../api/types.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { span } from '../../parts/span.ts';
@@ -33,7 +33,7 @@ export function Ladder({ slot, machine }: LadderProps) {
           )}
         </p>
       )}
-      {data !== undefined && <Standing {...data} />}
+      {data !== undefined && <LadderSteps {...data} />}
       <ul>
         <WorkUnderWay work={work} />
         {backoffs.map(({ process, untilMs, cause }) => (
@@ -54,7 +54,7 @@ export function Ladder({ slot, machine }: LadderProps) {
 }
 
 /** A rung. Times count down, and the current rung is marked by a word and by its position. */
-function Standing({ rungs, next, queue, patienceEndsAtMs, coolsUntilMs }: LadderStanding) {
+function LadderSteps({ rungs, next, queue, patienceEndsAtMs, coolsUntilMs }: LadderStatus) {
   return (
     <>
       <p>

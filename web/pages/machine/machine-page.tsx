@@ -15,7 +15,7 @@ import { shortName } from '../../parts/machine-link.tsx';
 import { StateMark } from '../../parts/state.tsx';
 import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
-import { Asked } from './requests.tsx';
+import { MachineRequests } from './requests.tsx';
 import { Facts } from './facts.tsx';
 import { HardwareReport } from './hardware.tsx';
 import { History } from './history.tsx';
@@ -23,8 +23,8 @@ import { Ladder } from './ladder.tsx';
 import { Operators } from './operators.tsx';
 import { Why } from './why.tsx';
 
-const readPath = <Answer,>(path: readonly string[], signal: AbortSignal): Promise<Answer> =>
-  read<Answer>(addressOf(path), signal);
+const readPath = <Result,>(path: readonly string[], signal: AbortSignal): Promise<Result> =>
+  read<Result>(addressOf(path), signal);
 
 const route = getRouteApi('/machines/$provider/$slot');
 
@@ -38,10 +38,10 @@ export function MachinePage() {
   if ('gone' in told) {
     return <Notice tone="quiet" title={texts.machine.gone(name)} />;
   }
-  return <Told slot={[provider, slot]} machine={told} />;
+  return <MachineDetails slot={[provider, slot]} machine={told} />;
 }
 
-interface ToldProps {
+interface MachineDetailsProps {
   readonly slot: readonly [string, string];
   readonly machine: Machine;
 }
@@ -49,7 +49,7 @@ interface ToldProps {
 /** Resources outside the stream that change together with the machine. */
 const BESIDE = ['explanation', 'ladder', 'live', 'verbs'];
 
-function Told({ slot, machine: told }: ToldProps) {
+function MachineDetails({ slot, machine: told }: MachineDetailsProps) {
   const name = slot.join('/');
   const queries = useQueryClient();
   const seen = useRef(told);
@@ -86,7 +86,7 @@ function Told({ slot, machine: told }: ToldProps) {
         <div className="column">
           <Operators machine={told} />
           <Ladder slot={slot} machine={told} />
-          <Asked slot={name} />
+          <MachineRequests slot={name} />
         </div>
         <div className="column">
           <Facts machine={told} />

@@ -9,7 +9,7 @@ import { texts } from '../../texts.ts';
 const SHOWN_MAX = 10;
 
 /** Recent requests and their outcomes. */
-export function Asked({ slot }: { readonly slot: string }) {
+export function MachineRequests({ slot }: { readonly slot: string }) {
   const query = useInfiniteQuery(requests({ slot }, true));
   return (
     <Panel title={texts.machine.asks} className="asked">

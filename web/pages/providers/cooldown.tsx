@@ -7,7 +7,7 @@ import { Until } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
 /** Slots that are set aside after a failed creation. */
-export const Shelf = ({ provider, shelf }: Pick<ProviderInFull, 'provider' | 'shelf'>) => (
+export const Cooldown = ({ provider, shelf }: Pick<ProviderInFull, 'provider' | 'shelf'>) => (
   <Panel title={texts.providers.shelf} aside={moreOf(shelf.total, shelf.slots.length)}>
     {shelf.total === 0 ? (
       <p className="quiet">{texts.providers.noShelf}</p>

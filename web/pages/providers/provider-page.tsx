@@ -9,7 +9,7 @@ import { Calls } from './calls.tsx';
 import { Classes } from './classes.tsx';
 import { Holds } from './holds.tsx';
 import { Marks, ProviderFacts } from './provider-card.tsx';
-import { Shelf } from './cooldown.tsx';
+import { Cooldown } from './cooldown.tsx';
 import { Slots } from './slots.tsx';
 import { Unsettled } from './unsettled.tsx';
 
@@ -37,7 +37,7 @@ export function ProviderPage() {
                 </div>
                 <div className="column">
                   <Holds provider={name} holds={told.holds} />
-                  <Shelf provider={name} shelf={shelf} />
+                  <Cooldown provider={name} shelf={shelf} />
                   <Unsettled unsettled={unsettled} />
                   <Calls calls={told.calls} />
                 </div>

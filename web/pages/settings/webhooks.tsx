@@ -51,7 +51,7 @@ function Row({ webhook, mayAct }: WebhookRowProps) {
       </th>
       <td>{host !== null && (types?.join(', ') ?? texts.webhooks.everything)}</td>
       <td>
-        <Standing {...webhook} />
+        <WebhookState {...webhook} />
       </td>
       <td>{deliveredAtMs === null ? texts.access.never : <Ago atMs={deliveredAtMs} />}</td>
       <td>
@@ -85,7 +85,7 @@ function Row({ webhook, mayAct }: WebhookRowProps) {
   );
 }
 
-function Standing({ host, disabledAtMs, disabledReason }: Webhook) {
+function WebhookState({ host, disabledAtMs, disabledReason }: Webhook) {
   if (disabledAtMs !== null) {
     return (
       <>

@@ -28,7 +28,7 @@ import {
   type Rung,
   type RungPolicy,
 } from '../../../domain/recovery/rungs.ts';
-import type { Proof, RecoveryTold } from '../../../machines/recovery.ts';
+import type { Proof, RecoveryResults } from '../../../machines/recovery.ts';
 import type { HoldKeeper } from '../../providers/holds.ts';
 import type { PermitQueue } from '../../turns/permit-queue.ts';
 import type { HostKeyEvidence } from '../host-key-proof.ts';
@@ -78,7 +78,7 @@ export interface Recovering extends Claimed<RecoverDeps> {
   readonly attempt: Attempt;
 }
 /** Part of the results of earlier steps. */
-export type RecoveryFacts<Part extends keyof RecoveryTold> = Pick<RecoveryTold, Part>;
+export type RecoveryFacts<Part extends keyof RecoveryResults> = Pick<RecoveryResults, Part>;
 
 /**
  * Progress of an attempt. A failed step returns nothing, but the give-up must know what was sent:

@@ -4,16 +4,16 @@ import type { LiveSession } from './live.ts';
 import { repeated } from './repeat.ts';
 
 /** How items of one kind are written together. */
-interface Batching<Item, Answer> {
+interface Batching<Item, Result> {
   /** Items with the same key are written one after the other. */
   readonly keyOf: (item: Item) => string;
   /** Concurrent batches (2). */
   readonly concurrency?: number;
   /** Writes a batch and returns outcomes in its order. */
-  readonly run: Run<Item, Answer>;
+  readonly run: Run<Item, Result>;
 }
 
-type Run<Item, Answer> = (batch: readonly Item[]) => Promise<readonly Outcome<Answer>[]>;
+type Run<Item, Result> = (batch: readonly Item[]) => Promise<readonly Outcome<Result>[]>;
 
 /** Maximum items in one batch. */
 const SIZE_MAX = 200;
@@ -24,23 +24,23 @@ const CONCURRENCY = 2;
 const endOfTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Items submitted while `concurrency` batches run go together into the next batch. */
-export const createBatches = <Item, Answer>({
+export const createBatches = <Item, Result>({
   keyOf,
   run,
   concurrency = CONCURRENCY,
-}: Batching<Item, Answer>): Batcher<Item, Answer> =>
+}: Batching<Item, Result>): Batcher<Item, Result> =>
   createBatcher({ collect: endOfTurn, sizeMax: SIZE_MAX, concurrency, keyOf, run: eachAlone(run) });
 
 /**
  * Like `createBatches`, for items that must survive a locked row. Such items are retried for a
  * while, one by one and beside the batches, so that they do not delay the batches.
  */
-export function createPatientBatches<Item, Answer>(
+export function createPatientBatches<Item, Result>(
   session: LiveSession,
-  batching: Batching<Item, Answer>,
-): Pick<Batcher<Item, Answer>, 'submit'> {
+  batching: Batching<Item, Result>,
+): Pick<Batcher<Item, Result>, 'submit'> {
   const batches = createBatches(batching);
-  const stragglers = createBatcher<Item, Answer>({
+  const stragglers = createBatcher<Item, Result>({
     collect: endOfTurn,
     sizeMax: 1,
     concurrency: CONCURRENCY,
@@ -69,10 +69,10 @@ export const patiently = <T>(session: LiveSession, run: () => Promise<T>): Promi
  * Repeats the items that a lost answer left undone. An error concerns only these items: the others
  * were written and must not be sent again.
  */
-export async function onceMore<Item, Answer>(
+export async function onceMore<Item, Result>(
   items: readonly Item[],
-  run: (items: readonly Item[]) => Promise<Outcome<Answer>[]>,
-): Promise<Outcome<Answer>[]> {
+  run: (items: readonly Item[]) => Promise<Outcome<Result>[]>,
+): Promise<Outcome<Result>[]> {
   if (items.length === 0) return [];
   try {
     return await run(items);
@@ -99,7 +99,7 @@ const LOCKED_MAX = 4;
  * alone. Errors of the database rather than of an item fail all items.
  */
 const eachAlone =
-  <Item, Answer>(run: Run<Item, Answer>): Run<Item, Answer> =>
+  <Item, Result>(run: Run<Item, Result>): Run<Item, Result> =>
   async (batch) => {
     try {
       return await run(batch);
@@ -111,11 +111,11 @@ const eachAlone =
 
 const isOfItems = (error: unknown) => error instanceof Locked || !(error instanceof FleetError);
 
-async function oneByOne<Item, Answer>(
+async function oneByOne<Item, Result>(
   batch: readonly Item[],
-  run: Run<Item, Answer>,
-): Promise<Outcome<Answer>[]> {
-  const outcomes: Outcome<Answer>[] = [];
+  run: Run<Item, Result>,
+): Promise<Outcome<Result>[]> {
+  const outcomes: Outcome<Result>[] = [];
   let locked = 0;
   for (const item of batch) {
     try {

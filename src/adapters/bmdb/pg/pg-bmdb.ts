@@ -7,18 +7,18 @@ import type { GuardPolicy } from '../../../domain/recovery/guard-judgement.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import { silentMetrics, type Metrics } from '../../metrics/port.ts';
-import { createAccessBook } from './access/login-codes.ts';
+import { createAccessRepository } from './access/login-codes.ts';
 import { createBatches } from './batches.ts';
 import { readChanges, statements as changes } from './reading/changes.ts';
-import { createWebhookBook } from './events/webhooks.ts';
-import { createEventBook } from './events/read.ts';
-import { createGuardBook } from './guard/guard-book.ts';
+import { createWebhookRepository } from './events/webhooks.ts';
+import { createEventRepository } from './events/read.ts';
+import { createGuardRepository } from './guard/guard-repository.ts';
 import { createHeartbeats } from './heartbeats/heartbeats.ts';
 import { createInspection } from './reading/inspection.ts';
 import type { PgContext } from './live.ts';
-import { createListingBook } from './provisioning/listings.ts';
+import { createListingRepository } from './provisioning/listings.ts';
 import { createDatabase, SNAPSHOT, throwIfAborted } from './pool.ts';
-import { createRecordShelf } from './records/records.ts';
+import { createRecordStore } from './records/records.ts';
 import { createProviderHolds } from './provisioning/provider-holds.ts';
 import { createRequests } from './requests/requests.ts';
 import { readNow, readSnapshot } from './reading/rows.ts';
@@ -128,13 +128,13 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
       onInstalled: (result) => metrics.count('shepherd_installations_total', { result }),
     }),
     providerHolds: createProviderHolds(db),
-    listings: createListingBook(db),
-    records: createRecordShelf(db),
+    listings: createListingRepository(db),
+    records: createRecordStore(db),
     requests: createRequests(db),
-    guard: createGuardBook(context),
-    events: createEventBook(db, clock),
-    webhooks: createWebhookBook(db),
-    access: createAccessBook(db),
+    guard: createGuardRepository(context),
+    events: createEventRepository(db, clock),
+    webhooks: createWebhookRepository(db),
+    access: createAccessRepository(db),
     inspection: createInspection(context),
     close: async () => {
       stopped$.next();

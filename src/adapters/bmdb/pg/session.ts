@@ -1,21 +1,21 @@
 import { isRetryable, Locked, SessionExpired, TimedOut } from '../../../domain/errors.ts';
 import type { MachineId, SessionId } from '../../../domain/ids.ts';
 import type { Clock } from '../../clock/port.ts';
-import { createBalancingBook } from './balancing/repository.ts';
-import { createWebhookDesk } from './events/webhook-desk.ts';
-import { createRecordBook } from './records/records.ts';
+import { createBalancingRepository } from './balancing/repository.ts';
+import { createWebhookService } from './events/webhook-service.ts';
+import { createRecordRepository } from './records/records.ts';
 import { createSessionDeadline } from './session-deadline.ts';
 import type { SessionDeadline } from './session-deadline.ts';
 import { cancelOfSessions, cancelOnMachine } from './claims/cancel.ts';
 import { createWorks } from './tasks/works.ts';
 
-import { createIntentBook } from './provisioning/intents.ts';
+import { createIntentRepository } from './provisioning/intents.ts';
 import { takeLease } from './provisioning/leases.ts';
 import { transactLive } from './live.ts';
 import type { LiveSession, PgContext } from './live.ts';
 import type { Database, Queries } from './pool.ts';
 import { repeated } from './repeat.ts';
-import { settle } from './people/apply.ts';
+import { applyRequest } from './people/apply.ts';
 import { named, statement } from './statement.ts';
 import { createProvidedUpdates } from './provisioning/provided.ts';
 import type { BmdbSession, SessionOptions } from '../port.ts';
@@ -108,12 +108,12 @@ export async function openSession(
       await releaseWork(session, machine, epoch ?? null);
       counts.released(machine, epoch);
     },
-    intents: createIntentBook(session),
-    balancing: createBalancingBook(session),
-    records: createRecordBook(session),
-    webhooks: createWebhookDesk(session),
+    intents: createIntentRepository(session),
+    balancing: createBalancingRepository(session),
+    records: createRecordRepository(session),
+    webhooks: createWebhookService(session),
     lease: (name) => takeLease(session, name),
-    settle: (key) => settle(session, key),
+    applyRequest: (key) => applyRequest(session, key),
     updateProvided: createProvidedUpdates(session),
   };
 }

@@ -52,7 +52,7 @@ interface ParamTypes {
  * Values that come back. Enums are plain text: the database may have values that this program does
  * not know.
  */
-interface Answered {
+interface ColumnTypes {
   uuid: string;
   text: string;
   bool: boolean;
@@ -79,7 +79,7 @@ interface Answered {
 type Scalar<Known> = keyof Known & string;
 type Nullable<T extends string> = T | `${T}?`;
 export type ParamType = Nullable<Scalar<ParamTypes> | `${Nullable<Scalar<ParamTypes>>}[]`>;
-export type ColumnType = Nullable<Scalar<Answered> | `${'uuid' | 'text' | 'float8' | 'int8'}[]`>;
+export type ColumnType = Nullable<Scalar<ColumnTypes> | `${'uuid' | 'text' | 'float8' | 'int8'}[]`>;
 
 declare const told: unique symbol;
 /** Narrows a column's type beyond PostgreSQL's: `'text' as As<'text', HoldKind>`. */
@@ -109,7 +109,7 @@ export type ArgsOf<P extends Params> = {
 };
 /** One row of a statement's answer. */
 export type RowOf<C extends Columns> = {
-  readonly [Name in keyof C]: ColumnValue<C[Name], Answered>;
+  readonly [Name in keyof C]: ColumnValue<C[Name], ColumnTypes>;
 };
 
 const ALIASES: Readonly<Record<string, string>> = {

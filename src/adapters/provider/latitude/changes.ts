@@ -9,7 +9,7 @@ import { NOTHING_TO_RUN, NO_WITNESS, TAKEN_IN_T, cloudConfigOf, type Mark } from
 import type { Action, ReinstallOrder } from './routes.ts';
 import type { LatitudeConfig } from './settings.ts';
 import { SCRIPT_KEPT_MS, type LatitudeParts } from './stock.ts';
-import { isPassing, type SeenOurs } from './view.ts';
+import { isPassing, type ObservedServer } from './view.ts';
 
 /** Delays between checks whether a request without an answer succeeded. */
 const LOOKS_AFTER_MS = Array.from({ length: 6 }, () => 10_000);
@@ -124,7 +124,7 @@ export const notWhile = ({ id, status = 'unknown' }: Server, cause?: unknown): P
 export function createReinstallation(deps: LatitudeParts) {
   const { routes, writer, view, ownership, sshKey, clock, log } = deps;
 
-  const markFor = ({ record: { mark } }: SeenOurs, { tags }: ReinstallRequest): Mark => {
+  const markFor = ({ record: { mark } }: ObservedServer, { tags }: ReinstallRequest): Mark => {
     const others = Object.entries(mark.tags).filter(([key]) => !key.startsWith(TAG_PREFIX));
     const all = { ...Object.fromEntries(others), ...tags };
     const witness = all[WITNESS_TAG] ?? NO_WITNESS;
@@ -138,7 +138,7 @@ export function createReinstallation(deps: LatitudeParts) {
 
   async function ask(
     call: Call,
-    seen: SeenOurs,
+    seen: ObservedServer,
     order: ReinstallOrder,
     { beforeSending }: CallOptions,
   ): Promise<void> {

@@ -4,7 +4,7 @@ import { isNotFound, isRefused } from '../../driver-kit/errors.ts';
 import { mutate } from '../../driver-kit/pages.ts';
 import type { CallOptions } from '../port.ts';
 import { hostnameOf, type LatitudeConfig } from './settings.ts';
-import { isLeaving, LEAVING_TAG, toMachine, type SeenOurs } from './view.ts';
+import { isLeaving, LEAVING_TAG, toMachine, type ObservedServer } from './view.ts';
 import type { LatitudeParts } from './stock.ts';
 
 /** Delays between checks whether a request without an answer succeeded. */
@@ -15,7 +15,7 @@ export function createGiveBack(config: LatitudeConfig, deps: LatitudeParts) {
   const { routes, records, writer, search, view, clock, log } = deps;
 
   /** A server leaving by our own order still counts as ours, so that the order can be repeated. */
-  async function getOurs(call: Call, id: string, how: CallOptions): Promise<SeenOurs> {
+  async function getOurs(call: Call, id: string, how: CallOptions): Promise<ObservedServer> {
     const seen = await view.get(call, id);
     const { owner, server, machine } = seen;
     if (owner.kind !== 'ours' || !isLeaving(owner)) return view.getOurs(call, id, how);
@@ -51,7 +51,7 @@ export function createGiveBack(config: LatitudeConfig, deps: LatitudeParts) {
     );
   }
 
-  async function schedule(call: Call, seen: SeenOurs, { beforeSending }: CallOptions) {
+  async function schedule(call: Call, seen: ObservedServer, { beforeSending }: CallOptions) {
     const { server, record } = seen;
     const { id } = server;
     if (record.mark.tags[LEAVING_TAG] === undefined) {

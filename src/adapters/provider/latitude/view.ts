@@ -136,7 +136,7 @@ export interface OwnedServer {
   readonly owner: Owner;
   readonly machine: DriverMachine;
 }
-export interface SeenOurs extends OwnedServer {
+export interface ObservedServer extends OwnedServer {
   readonly record: MarkRecord;
 }
 
@@ -262,7 +262,7 @@ export function createServerView(
       call: Call,
       id: string,
       { requireOurs }: Pick<CallOptions, 'requireOurs'>,
-    ): Promise<SeenOurs> {
+    ): Promise<ObservedServer> {
       const seen = await get(call, id);
       requireOurs(seen.machine);
       const { owner } = seen;

@@ -10,7 +10,7 @@ import {
   etagOf,
   isNever,
   type BmcJson,
-  type Refusal,
+  type RedfishRefusal,
   type Reply,
 } from './client/errors.ts';
 import { followTask, taskOf } from './client/session.ts';
@@ -378,7 +378,7 @@ const bootsDisk = (want: Want): boolean =>
   'reboot' in want || (want.power === 'on' && want.isInstalling !== true);
 
 /** Some BMCs refuse On for a while after a power-off. */
-const isEarlyOn = ({ status, ids }: Refusal, type: string): boolean =>
+const isEarlyOn = ({ status, ids }: RedfishRefusal, type: string): boolean =>
   status === 409 && type === 'On' && ids.includes('ActionParameterValueConflict');
 
 /** Adds the operation and the machine to the error. */

@@ -16,7 +16,7 @@ import {
   RequestSchema,
 } from './answers.ts';
 import { AskSchema } from './body.ts';
-import { createFiling, type Filed, type FilingDeps } from './submit.ts';
+import { createSubmission, type Submitted, type SubmissionDeps } from './submit.ts';
 import { addRequestList } from './request-list.ts';
 
 const KeyParams = z.object({ key: z.string().min(1).max(200) });
@@ -32,7 +32,7 @@ const Headers = z.looseObject({
 const flag = z.enum(['true', 'false']).default('false');
 
 /** `requests`, `batches`: operator requests, and their outcome. */
-export function addFiling(api: Api, deps: FilingDeps): void {
+export function addSubmission(api: Api, deps: SubmissionDeps): void {
   addPost(api, deps);
   addReads(api, deps);
   addOffers(api, deps);
@@ -54,20 +54,20 @@ export const VerbsSchema = named(
   }),
 );
 
-function addOffers(api: Api, deps: FilingDeps): void {
-  const filing = createFiling(deps);
+function addOffers(api: Api, deps: SubmissionDeps): void {
+  const submission = createSubmission(deps);
   api.get(
     '/machines/:provider/:slot/verbs',
     read('requests', 'What can be asked of one machine', VerbsSchema, { params: MachineParams }),
     async ({ params }) => {
       const { view } = requireMachine(deps.fleet, params);
-      return { verbs: await filing.offers(view.slot) };
+      return { verbs: await submission.offers(view.slot) };
     },
   );
 }
 
-function addPost(api: Api, deps: FilingDeps): void {
-  const filing = createFiling(deps);
+function addPost(api: Api, deps: SubmissionDeps): void {
+  const submission = createSubmission(deps);
   api.post(
     '/requests',
     described(
@@ -84,16 +84,16 @@ function addPost(api: Api, deps: FilingDeps): void {
       const key = keyOf(request.headers['idempotency-key']);
       const seen = request.headers['if-match'];
       if (request.query.dryRun === 'true') {
-        return filing.preview(body, { person, seen });
+        return submission.preview(body, { person, seen });
       }
-      const asked = filing.file(body, { person, key, seen });
+      const asked = submission.submit(body, { person, key, seen });
       const tell = (outcome: string) => deps.onAsked?.(body.verb, person.via, outcome);
       asked.then(
         () => tell('filed'),
         (error: unknown) => tell(problemOf(error).code),
       );
-      const filed = await asked;
-      return answer(reply, await waitedFor(deps, filed, request), filed);
+      const submitted = await asked;
+      return answer(reply, await waitedFor(deps, submitted, request), submitted);
     },
   );
 }
@@ -110,32 +110,32 @@ function keyOf(header: string): string {
   throw new Problem('malformed', `give an idempotency key of 1 to ${KEY_MAX} characters`);
 }
 
-type Answered = RequestState | RequestBatch;
-const isBatch = (found: Answered): found is RequestBatch => 'head' in found;
-const isOpen = (found: Answered): boolean =>
+type RequestOrBatch = RequestState | RequestBatch;
+const isBatch = (found: RequestOrBatch): found is RequestBatch => 'head' in found;
+const isOpen = (found: RequestOrBatch): boolean =>
   isBatch(found) ? found.requests.some(({ state }) => state === 'open') : found.state === 'open';
 
 const WAIT_MAX_S = 60;
 
-/** @param filed its state when it was stored. */
+/** @param submitted its state when it was stored. */
 async function waitedFor(
-  { requests, clock }: FilingDeps,
-  filed: Filed,
+  { requests, clock }: SubmissionDeps,
+  submitted: Submitted,
   request: FastifyRequest,
-): Promise<Answered> {
-  const found = 'batch' in filed ? filed.batch : filed.request;
+): Promise<RequestOrBatch> {
+  const found = 'batch' in submitted ? submitted.batch : submitted.request;
   const [, seconds = '0'] =
     /(?:^|[,;\s])wait=(\d{1,4})/.exec(String(request.headers['prefer'])) ?? [];
   const gone = new AbortController();
   const leave = () => gone.abort();
   request.raw.socket.once('close', leave);
   const { signal } = gone;
-  const again = async (before: Answered): Promise<Answered> => {
+  const again = async (before: RequestOrBatch): Promise<RequestOrBatch> => {
     if (isBatch(before)) return (await requests.readBatch(before.head.key, signal)) ?? before;
     return (await requests.read([before.key], signal))[0] ?? before;
   };
   try {
-    return await untilSettled(
+    return await untilEnded(
       found,
       // A failed read is repeated: the request is stored, whatever happens to this process.
       { isOpen, read: (before) => again(before).catch(() => before) },
@@ -146,15 +146,15 @@ async function waitedFor(
   }
 }
 
-function answer(reply: FastifyReply, found: Answered, filed: Filed) {
-  const key = 'batch' in filed ? filed.batch.head.key : filed.request.key;
-  const resource = 'batch' in filed ? 'batches' : 'requests';
+function answer(reply: FastifyReply, found: RequestOrBatch, submitted: Submitted) {
+  const key = 'batch' in submitted ? submitted.batch.head.key : submitted.request.key;
+  const resource = 'batch' in submitted ? 'batches' : 'requests';
   reply.header('location', `${API}/${resource}/${encodeURIComponent(key)}`);
   reply.code(isOpen(found) ? 202 : 200);
   return isBatch(found) ? batchAnswer(found) : requestAnswer(found);
 }
 
-function addReads(api: Api, deps: FilingDeps): void {
+function addReads(api: Api, deps: SubmissionDeps): void {
   const { requests } = deps;
   const unaborted = new AbortController().signal;
   addRequestList(api, requests);
@@ -176,15 +176,15 @@ function addReads(api: Api, deps: FilingDeps): void {
   );
 }
 
-async function readOne({ requests }: FilingDeps, key: string): Promise<RequestState> {
+async function readOne({ requests }: SubmissionDeps, key: string): Promise<RequestState> {
   const [found] = await requests.read([key], new AbortController().signal);
   if (found) return found;
   throw new Problem('not-found', 'No request has this key');
 }
 
 /** Cancelling is a request too, so that it appears in the audit. */
-function addDelete(api: Api, deps: FilingDeps): void {
-  const filing = createFiling(deps);
+function addDelete(api: Api, deps: SubmissionDeps): void {
+  const submission = createSubmission(deps);
   api.delete(
     '/requests/:key',
     described(
@@ -207,12 +207,12 @@ function addDelete(api: Api, deps: FilingDeps): void {
       const { person, query } = request;
       const own = request.headers['idempotency-key'];
       const reason = query.reason ?? `${verb} is not wanted any more`;
-      const filed = await filing.file(
+      const submitted = await submission.submit(
         { verb: 'withdraw', order: key, slots: [machineId], reason },
         { person, key: own === undefined ? `${key}/withdraw`.slice(-200) : keyOf(own) },
       );
-      const found = await waitedFor(deps, filed, request);
-      answer(reply, found, filed);
+      const found = await waitedFor(deps, submitted, request);
+      answer(reply, found, submitted);
       return requestAnswer(found as RequestState);
     },
   );
@@ -233,16 +233,16 @@ export interface WaitLimits {
  * Reads the state again and again until it is final or the time is over.
  * @param read must not throw temporary errors: it is called again.
  */
-export async function untilSettled<Standing>(
-  filed: Standing,
+export async function untilEnded<State>(
+  submitted: State,
   how: {
-    readonly isOpen: (standing: Standing) => boolean;
-    readonly read: (before: Standing) => Promise<Standing>;
+    readonly isOpen: (standing: State) => boolean;
+    readonly read: (before: State) => Promise<State>;
   },
   { clock, signal, waitMs }: WaitLimits,
-): Promise<Standing> {
+): Promise<State> {
   const endMs = clock.monotonic() + waitMs;
-  let standing = filed;
+  let standing = submitted;
   for (let pauseMs = FIRST_READ_MS; how.isOpen(standing); pauseMs *= 2) {
     const leftMs = endMs - clock.monotonic();
     if (leftMs <= 0) break;

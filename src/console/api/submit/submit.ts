@@ -56,7 +56,7 @@ import {
 import { requireMachineRight, requireRightAtLarge } from './refusals.ts';
 
 /** The stored request, or several as a batch. */
-export type Filed = { readonly request: RequestState } | { readonly batch: RequestBatch };
+export type Submitted = { readonly request: RequestState } | { readonly batch: RequestBatch };
 
 /** The caller of a request, and how the request came. */
 export interface Asker {
@@ -67,36 +67,36 @@ export interface Asker {
   readonly seen?: string | undefined;
 }
 
-export interface Filing {
+export interface Submission {
   /**
    * Stores the request once per key, in one transaction or not at all.
    * @throws {Problem} not allowed, not clear, refused, or the database is away.
    */
-  file(ask: ActionRequest, asker: Asker): Promise<Filed>;
+  submit(ask: ActionRequest, asker: Asker): Promise<Submitted>;
   /** Predicts the effect; stores nothing. @throws {Problem} */
   preview(ask: ActionRequest, asker: Pick<Asker, 'person' | 'seen'>): Promise<PreviewAnswer>;
   /** The requests possible for one machine or slot. @throws {NotFound} no such name. */
   offers(name: string): Promise<Offer[]>;
 }
 
-export type FilingDeps = FilingMeans & { readonly fleet: FleetView };
+export type SubmissionDeps = SubmissionMeans & { readonly fleet: FleetView };
 
-export function createFiling(deps: FilingDeps): Filing {
+export function createSubmission(deps: SubmissionDeps): Submission {
   /** Keys that are being stored here now. */
-  const filing = new Set<string>();
+  const submitting = new Set<string>();
   return {
-    async file(ask, asker) {
+    async submit(ask, asker) {
       const { key } = asker;
-      if (filing.has(key)) {
+      if (submitting.has(key)) {
         throw new Problem('still-filing', 'A request with this key is being filed', {
           retryAfterSeconds: 1,
         });
       }
-      filing.add(key);
+      submitting.add(key);
       try {
         return await fileOnce(deps, ask, asker);
       } finally {
-        filing.delete(key);
+        submitting.delete(key);
       }
     },
     preview: (ask, asker) => previewOf(deps, ask, asker),
@@ -109,10 +109,14 @@ export function createFiling(deps: FilingDeps): Filing {
   };
 }
 
-async function fileOnce(deps: FilingDeps, ask: ActionRequest, asker: Asker): Promise<Filed> {
+async function fileOnce(
+  deps: SubmissionDeps,
+  ask: ActionRequest,
+  asker: Asker,
+): Promise<Submitted> {
   if (!isOfMachines(ask)) return { request: await fileAtLarge(deps, ask, asker) };
   return isBulk(selectorOf(ask))
-    ? { batch: await fileBatch(deps, ask, asker) }
+    ? { batch: await submitBatch(deps, ask, asker) }
     : { request: await fileOne(deps, ask, asker) };
 }
 
@@ -123,13 +127,17 @@ const commonOf = (ask: ActionRequest, { person }: Pick<Asker, 'person'>) => ({
   ...(ask.validForMs !== undefined && { validForMs: ask.validForMs }),
 });
 
-async function fileAtLarge(deps: FilingDeps, ask: AskAtLarge, asker: Asker) {
+async function fileAtLarge(deps: SubmissionDeps, ask: AskAtLarge, asker: Asker) {
   requireAtLarge(deps, ask, asker);
-  return deps.requests.file({ key: asker.key, ...commonOf(ask, asker), what: thingOf(ask) });
+  return deps.requests.submit({ key: asker.key, ...commonOf(ask, asker), what: thingOf(ask) });
 }
 
 /** @throws {Problem} not allowed, or the target does not exist. */
-function requireAtLarge(deps: FilingDeps, ask: AskAtLarge, { person, seen }: Unfiled): void {
+function requireAtLarge(
+  deps: SubmissionDeps,
+  ask: AskAtLarge,
+  { person, seen }: KeylessAsker,
+): void {
   requireRightAtLarge(person, ask);
   if (seen !== undefined) throw new Problem('malformed', 'If-Match is for one machine');
   if ('pool' in ask) {
@@ -158,12 +166,12 @@ function named<T>(look: () => T): T {
 }
 
 /** A repeated key means the same machine again, whatever is on the slot now. */
-async function fileOne(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promise<RequestState> {
+async function fileOne(deps: SubmissionDeps, ask: MachineAsk, asker: Asker): Promise<RequestState> {
   const { key, person } = asker;
   const wish = wishOf(ask);
   const [before] = await deps.requests.read([key], new AbortController().signal);
   const request = (what: NewRequest['what']) =>
-    deps.requests.file({ key, ...commonOf(ask, asker), what });
+    deps.requests.submit({ key, ...commonOf(ask, asker), what });
   if (before) {
     const { provider, slotId, machineId } = before;
     const [name] = ask.slots ?? [];
@@ -181,7 +189,11 @@ async function fileOne(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promise
   return request(asked!.what);
 }
 
-async function fileBatch(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promise<RequestBatch> {
+async function submitBatch(
+  deps: SubmissionDeps,
+  ask: MachineAsk,
+  asker: Asker,
+): Promise<RequestBatch> {
   const { key, person } = asker;
   const digest = createHash('sha256').update(JSON.stringify(ask)).digest('base64url');
   const before = await deps.requests.readBatch(key, new AbortController().signal);
@@ -198,14 +210,17 @@ async function fileBatch(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promi
     ...common,
     what: asked.what,
   }));
-  return deps.requests.fileBatch({ key, digest, requests });
+  return deps.requests.submitBatch({ key, digest, requests });
 }
 
 /**
  * Refuses what a provider can never do. Everything else is decided when the request is carried out.
  * @throws {NothingToDo} a single request is impossible. @throws {BatchRefused} some of several are.
  */
-async function requirePossible(deps: FilingDeps, all: readonly SelectedRequest[]): Promise<void> {
+async function requirePossible(
+  deps: SubmissionDeps,
+  all: readonly SelectedRequest[],
+): Promise<void> {
   const means = await meansOf(
     deps,
     all.map(({ selected }) => selected),
@@ -217,7 +232,7 @@ async function requirePossible(deps: FilingDeps, all: readonly SelectedRequest[]
   if (refusals.length > 0) throw all.length > 1 ? new BatchRefused(refusals) : refusals[0]!.cause;
 }
 
-async function meansOf(deps: FilingDeps, selected: readonly Selected[]) {
+async function meansOf(deps: SubmissionDeps, selected: readonly Selected[]) {
   const names = [...new Set(selected.map(({ provider }) => provider))];
   const found = await Promise.all(
     names.map(async (name) => [name, await deps.means(name)] as const),
@@ -226,13 +241,18 @@ async function meansOf(deps: FilingDeps, selected: readonly Selected[]) {
   return (provider: ProviderName) => known.get(provider) ?? null;
 }
 
-type Unfiled = Pick<Asker, 'person' | 'seen'>;
+type KeylessAsker = Pick<Asker, 'person' | 'seen'>;
 
 /**
  * The selected machines, checked for rights and for changes since the caller saw them.
  * @throws {Problem} otherwise. @throws {UsageError} {NotFound} from the selection.
  */
-function meant(deps: FilingDeps, ask: MachineAsk, asker: Unfiled, isDry = false): Selected[] {
+function meant(
+  deps: SubmissionDeps,
+  ask: MachineAsk,
+  asker: KeylessAsker,
+  isDry = false,
+): Selected[] {
   const wish = wishOf(ask);
   requireFuture(wish, deps.nowMs());
   const selector = selectorOf(ask);
@@ -287,7 +307,7 @@ function requireUnchanged(fleet: FleetView, selected: readonly Selected[], seen:
 }
 
 const outlookOf = async (
-  deps: FilingDeps,
+  deps: SubmissionDeps,
   selected: readonly Selected[],
   { by = '', reason = '' } = {},
 ): Promise<Outlook> => ({
@@ -297,9 +317,9 @@ const outlookOf = async (
 });
 
 async function previewOf(
-  deps: FilingDeps,
+  deps: SubmissionDeps,
   ask: ActionRequest,
-  asker: Unfiled,
+  asker: KeylessAsker,
 ): Promise<PreviewAnswer> {
   const asking = { by: asker.person.name, reason: ask.reason };
   const common = { dryRun: true, verb: ask.verb } as const;
@@ -347,7 +367,7 @@ function foresee(
 }
 
 /** What the daemon provides to store requests and to preview them. */
-export interface FilingMeans {
+export interface SubmissionMeans {
   readonly requests: RequestRepository;
   readonly clock: Clock;
   readonly loss: LossPolicy;

@@ -112,7 +112,7 @@ export async function createRecoveryStage(
       const target = { provider: PROVIDER, slotId: SLOT_ID, machineId: MACHINE };
       const what = verb === 'reboot' ? { verb, target, force } : { verb, target };
       const request: NewRequest = { key: 'ann-1', by: 'ann', reason: 'it is slow', what };
-      await stand.bmdb.requests.file(request);
+      await stand.bmdb.requests.submit(request);
     },
     hold: (kind) => void stand.bmdb.tables.holds.push(hold(kind)),
     deeds: () =>

@@ -9,7 +9,7 @@ import {
 import type { Process } from '../../../../src/domain/machine.ts';
 import { providedOf } from '../../../contracts/bmdb-rows.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
-import { asked, file, hold, list } from './requests.ts';
+import { asked, submit, hold, list } from './requests.ts';
 import { insert, seed } from './rows.ts';
 import {
   below,
@@ -296,11 +296,11 @@ const KINDS = {
       validS: fc.constantFrom(60, 604, 604, 100_004),
       at: fc.constantFrom('once', 'later', 'later'),
     },
-    (by, given, side) => file(side, by, given),
+    (by, given, side) => submit(side, by, given),
   ),
   settle: bySession(3, { request: recent }, (by, given, { keys }) => {
     const key = last(keys, given.request);
-    return key === undefined ? NOTHING : by.settle(key);
+    return key === undefined ? NOTHING : by.applyRequest(key);
   }),
   requests: kind(1, {}, (side) => list(side)),
   beats: kind(5, { beats: fc.array(beat, { minLength: 1, maxLength: 4 }) }, ({ h }, given) =>

@@ -32,7 +32,7 @@ const IMAGE: InstallImage = {
   rootDevice: { serial: 'S1' },
 };
 
-export interface Filing {
+export interface ScriptedSubmission {
   readonly machine: number;
   readonly asked: GeneratedRequest;
   /** The key of an earlier request, this far back. */
@@ -43,21 +43,27 @@ export interface Filing {
 }
 
 /** Requests with an end are resolved at once: the times in a request do not move with the rows. */
-export async function file(side: Side, session: BmdbSession, filing: Filing): Promise<unknown> {
+export async function submit(
+  side: Side,
+  session: BmdbSession,
+  submission: ScriptedSubmission,
+): Promise<unknown> {
   const { h, keys } = side;
-  const { reuse, validS, at } = filing;
-  const what = await thingOf(side, filing);
+  const { reuse, validS, at } = submission;
+  const what = await thingOf(side, submission);
   const key = (reuse === null ? undefined : keys.at(-1 - reuse)) ?? `key ${keys.length}`;
   if (reuse === null) keys.push(key);
-  const filed = await h.other.requests.file(requestFor(what, { key, validForMs: validS * SECOND }));
-  return at === 'once' ? { filed, settled: await session.settle(key) } : filed;
+  const submitted = await h.other.requests.submit(
+    requestFor(what, { key, validForMs: validS * SECOND }),
+  );
+  return at === 'once' ? { submitted, ended: await session.applyRequest(key) } : submitted;
 }
 
-async function thingOf({ h }: Side, filing: Filing): Promise<RequestedThing> {
-  const { verb, kind, untilS, flag, elsewhere } = filing.asked;
-  const machineId = idOf(filing.machine);
+async function thingOf({ h }: Side, submission: ScriptedSubmission): Promise<RequestedThing> {
+  const { verb, kind, untilS, flag, elsewhere } = submission.asked;
+  const machineId = idOf(submission.machine);
   const { row } = await h.bmdb.readMachine(machineId, SIGNAL);
-  const nowhere = { provider: PROVIDERS[0]!, slotId: `slot-${filing.machine}`, machineId };
+  const nowhere = { provider: PROVIDERS[0]!, slotId: `slot-${submission.machine}`, machineId };
   const found = row?.provided ? targetOf(row) : nowhere;
   const target: RequestTarget = elsewhere ? { ...found, slotId: 'slot-9' } : found;
   const untilMs = untilS === null ? null : h.nowMs() + untilS * SECOND;

@@ -110,19 +110,16 @@ const lasting: fc.Arbitrary<Command[]> = fc
     fc.constantFrom(-60, 60, 604),
   )
   .map(([by, on, any, verb, untilS]) => [
-    filed(by, on, { ...any, verb, untilS, elsewhere: false }, 'once'),
+    submitted(by, on, { ...any, verb, untilS, elsewhere: false }, 'once'),
     { do: 'pass', seconds: 104 },
     { do: 'read', machine: on },
   ]);
-const filed = (by: number, on: number, asked: GeneratedRequest, at: 'once' | 'later'): Command => ({
-  do: 'file',
-  session: by,
-  machine: on,
-  asked,
-  reuse: null,
-  validS: 604,
-  at,
-});
+const submitted = (
+  by: number,
+  on: number,
+  asked: GeneratedRequest,
+  at: 'once' | 'later',
+): Command => ({ do: 'file', session: by, machine: on, asked, reuse: null, validS: 604, at });
 const askedTo = (verb: GeneratedRequest['verb'], flag = false): GeneratedRequest => ({
   verb,
   flag,
@@ -142,7 +139,7 @@ const ordering: fc.Arbitrary<Command[]> = fc
     fc.constantFrom(8, 16, 64, 608),
   )
   .map(([[by, next, on], verb, between, noted, how, seconds]) => [
-    filed(by, on, askedTo(verb), 'later'),
+    submitted(by, on, askedTo(verb), 'later'),
     ...between,
     { do: 'changes' },
     {
@@ -163,7 +160,7 @@ const ordering: fc.Arbitrary<Command[]> = fc
 const returning: fc.Arbitrary<Command[]> = fc
   .tuple(session, session, below(SLOTS), fc.array(command, { maxLength: 3 }), fc.boolean())
   .map(([by, next, on, between, failing]) => [
-    filed(by, on, askedTo('deprovision'), 'once'),
+    submitted(by, on, askedTo('deprovision'), 'once'),
     { do: 'claim', session: by, machine: on, process: 'ShepherdDeprovision' },
     { do: 'note', work: 0, note: 'deprovisionAsked' },
     ...between,
@@ -202,7 +199,7 @@ const preserving: fc.Arbitrary<Command[]> = fc
   .tuple(session, machine, fc.constantFrom(null, -60, 604))
   .map(([by, on, untilS]) => [
     { do: 'hold', slot: on, kind: 'preserve', untilS },
-    filed(by, on, askedTo('deprovision'), 'once'),
+    submitted(by, on, askedTo('deprovision'), 'once'),
     { do: 'read', machine: on },
   ]);
 /** Holds of a provider that end and are forgotten. */

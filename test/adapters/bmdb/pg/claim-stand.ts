@@ -90,8 +90,8 @@ class Stand {
     requestFor({ verb: 'reboot', target: await this.target(id), force: false }, change);
 
   /** @returns the request's key. */
-  file = async (what: RequestedThing, change: Partial<NewRequest> = {}): Promise<string> =>
-    (await this.bmdb.requests.file(requestFor(what, change))).key;
+  submit = async (what: RequestedThing, change: Partial<NewRequest> = {}): Promise<string> =>
+    (await this.bmdb.requests.submit(requestFor(what, change))).key;
 
   /** The machine's history lines `event cause`, oldest first. */
   async history(id: MachineId): Promise<string[]> {

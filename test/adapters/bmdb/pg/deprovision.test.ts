@@ -112,7 +112,7 @@ describe('work on a machine while it is given back', () => {
   /** The progress so far, not committed yet. */
   const going = async () => {
     const id = await s.add(startedAt(Date.now()));
-    const key = await s.file({ verb: 'deprovision', target: await s.target(id) });
+    const key = await s.submit({ verb: 'deprovision', target: await s.target(id) });
     const other = await s.begin();
     await other.query('SELECT 1 FROM machines WHERE machine_id = $1 FOR UPDATE', [id]);
     for (const table of ['work', 'machine_agent_started', 'machine_provided', 'machines']) {
@@ -127,7 +127,7 @@ describe('work on a machine while it is given back', () => {
       s.session.claim('UnitTest1', id),
       s.session.updateProvided(id, { absent: true }),
     ].map(refusedWith);
-    const settled = s.session.settle(key);
+    const settled = s.session.applyRequest(key);
     await s.untilBlocked(3);
     await other.commit();
     expect(await Promise.all(codes)).toEqual(['nothing-to-do', 'not-found']);

@@ -273,7 +273,7 @@ describe('the view of machines', () => {
 
   it('names who set a quarantine', async () => {
     const id = await s.add();
-    await s.settle({ verb: 'quarantine', target: await s.target(id), untilMs: null });
+    await s.applyRequest({ verb: 'quarantine', target: await s.target(id), untilMs: null });
     expect(valuesOf(await inspect(id), 'Quarantined')).toMatchObject({ set_by: 'ann' });
   });
 

@@ -68,7 +68,7 @@ it.each([
   expect((await asked) !== null).toBe(taken);
 });
 
-it('makes an intent wait during a takeover of its job, and does not write it', async () => {
+it('makes an intent wait while another daemon takes over its job, and does not write it', async () => {
   const lease = (await s.session.lease(JOB))!;
   const opened = await s.behind(takenBy(s.rival.sessionId), () =>
     refusedWith(s.session.intents.open({ ...SLOT, lease })),

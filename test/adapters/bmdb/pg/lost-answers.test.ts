@@ -91,33 +91,33 @@ const WRITES: Readonly<Record<string, () => Promise<void>>> = {
   },
   'of filing an order': async () => {
     const request = await s.reboot(await s.add(), { key: 'one' });
-    const filed = await lose(() => s.bmdb.requests.file(request));
-    expect(filed).toMatchObject({ key: 'one', state: 'open' });
+    const submitted = await lose(() => s.bmdb.requests.submit(request));
+    expect(submitted).toMatchObject({ key: 'one', state: 'open' });
     expect(await open()).toEqual(['one']);
   },
   'V12: of filing a batch, of which nothing is filed twice': async () => {
     const ids = await s.addMany(3);
     const requests = await Promise.all(ids.map((id, at) => s.reboot(id, { key: `k/${at}` })));
     const batch = { key: 'k', digest: 'one', requests };
-    const filed = await lose(() => s.bmdb.requests.fileBatch(batch));
-    expect(filed.requests.map(({ key }) => key)).toEqual(['k/0', 'k/1', 'k/2']);
-    expect(await s.bmdb.requests.fileBatch(batch)).toEqual(filed);
+    const submitted = await lose(() => s.bmdb.requests.submitBatch(batch));
+    expect(submitted.requests.map(({ key }) => key)).toEqual(['k/0', 'k/1', 'k/2']);
+    expect(await s.bmdb.requests.submitBatch(batch)).toEqual(submitted);
     expect(await open()).toEqual(['k/0', 'k/1', 'k/2']);
   },
   'of settling': async () => {
     const id = await s.add();
-    const key = await s.file({ verb: 'deprovision', target: await s.target(id) });
-    expect(await lose(() => s.session.settle(key))).toMatchObject({ key, state: 'done' });
+    const key = await s.submit({ verb: 'deprovision', target: await s.target(id) });
+    expect(await lose(() => s.session.applyRequest(key))).toMatchObject({ key, state: 'done' });
     expect(await s.events(id)).toEqual(['deprovisionRequested']);
   },
   'of the end of what was ordered': async () => {
     const id = await s.add();
-    const order = await s.file((await s.reboot(id)).what);
+    const order = await s.submit((await s.reboot(id)).what);
     const work = await s.session.claim('ShepherdRecovery', id);
     await work.note({ ...ASKED, order });
     const recovered = { kind: 'recovered', coolDown: STEADY, bootSeconds: null } as const;
     await lose(() => work.finish({ ...recovered, order }));
-    expect(await s.rival.settle(order)).toMatchObject({ state: 'done' });
+    expect(await s.rival.applyRequest(order)).toMatchObject({ state: 'done' });
     expect((await s.events(id)).filter((kind) => kind === 'requestDone')).toHaveLength(1);
   },
   'of giving machines back': async () => {

@@ -59,12 +59,12 @@ describe('a machine that starts to serve', () => {
 
   it('excludes an installation requested at the same time', async () => {
     const id = await s.add();
-    const key = await s.file({ verb: 'install', target: await s.target(id), image: IMAGE });
+    const key = await s.submit({ verb: 'install', target: await s.target(id), image: IMAGE });
     await leaseOf(s.session);
     const joined = await s.behind(
       lockingSession(s.session),
       () => write(s.session, join(id)),
-      async () => expect(await s.rival.settle(key)).toMatchObject({ state: 'done' }),
+      async () => expect(await s.rival.applyRequest(key)).toMatchObject({ state: 'done' }),
     );
     expect(joined).toEqual(['busy']);
     expect((await s.row(id)).members).toEqual([]);

@@ -83,11 +83,11 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
     const before = await ladderOf(row);
     const target = targetOf(row);
     const keys = [
-      await s.file({ verb: 'reboot', target, force: false, drain: null }),
-      await s.file({ verb: 'release', target, forgetHostKey: false }),
-      await s.file({ verb: 'clear-backoff', target }),
+      await s.submit({ verb: 'reboot', target, force: false, drain: null }),
+      await s.submit({ verb: 'release', target, forgetHostKey: false }),
+      await s.submit({ verb: 'clear-backoff', target }),
     ];
-    for (const key of keys) expect(await s.session.settle(key)).toBeNull();
+    for (const key of keys) expect(await s.session.applyRequest(key)).toBeNull();
     const { requests } = await s.h.bmdb.scan(SIGNAL);
     expect(requests.map(({ key }) => key).toSorted()).toEqual(keys.toSorted());
     expect(await refusedWith(s.session.claim('ShepherdRecovery', row.machineId))).toBe(
@@ -102,7 +102,7 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
       { verb: 'hold', target, kind: 'preserve', untilMs: null },
       { verb: 'quarantine', target, untilMs: null },
     ] as const) {
-      expect(await s.settle(what)).toMatchObject({ state: 'done' });
+      expect(await s.applyRequest(what)).toMatchObject({ state: 'done' });
     }
   });
 });

@@ -35,14 +35,14 @@ const WHOLE_FLEET: Readonly<Record<string, string>> = {
 
 /** Statements that run only under the settings of claims, ends and heartbeats: see `byKeys`. */
 const BY_KEYS = new Set(
-  `claim ends agent-starts tags ladder-rows beats agent-reports episodes intents provided leases
-   member-writes book forget delete-tags`
+  `claim ends agent-starts tags ladder-rows heartbeat-store agent-reports episodes intents provided leases
+   member-writes repository forget delete-tags`
     .split(/\s+/)
     .map((name) => `${name}.ts`),
 );
 /** Statements that run with and without these settings. */
 const BOTH = new Set(
-  'notes cancel live permits tag-types guard-book guard-rows records'
+  'notes cancel live permits tag-types guard-repository guard-rows records'
     .split(' ')
     .map((name) => `${name}.ts`),
 );

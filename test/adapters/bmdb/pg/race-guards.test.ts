@@ -126,15 +126,15 @@ describe('a note', () => {
 
   it('about an accepted request keeps the operator request open', async () => {
     const id = await s.addLost();
-    const order = await s.file((await s.reboot(id)).what);
-    const withdrawal = await s.file({ verb: 'withdraw', target: await s.target(id) });
+    const order = await s.submit((await s.reboot(id)).what);
+    const withdrawal = await s.submit({ verb: 'withdraw', target: await s.target(id) });
     const work = await s.session.claim('ShepherdRecovery', id);
     let settled: Promise<unknown> = Promise.resolve();
     await s.behind(
       GUARD,
       () => work.note({ ...ASKED, order }),
       () => {
-        settled = s.rival.settle(withdrawal);
+        settled = s.rival.applyRequest(withdrawal);
         return s.untilBlocked(2);
       },
     );

@@ -10,7 +10,7 @@ const s = claimStand();
 
 const reboot = async (id: MachineId) => (await s.reboot(id)).what;
 const park = async (id: MachineId, key: string) =>
-  s.file({ verb: 'quarantine', target: await s.target(id), untilMs: null }, { key });
+  s.submit({ verb: 'quarantine', target: await s.target(id), untilMs: null }, { key });
 const open = async () => (await s.other.scan(SIGNAL)).requests.map(({ key }) => key);
 /** This often, by both daemons in turn. */
 const often = <T>(call: (bmdb: Bmdb, at: number) => Promise<T>) =>
@@ -19,7 +19,7 @@ const often = <T>(call: (bmdb: Bmdb, at: number) => Promise<T>) =>
 describe('concurrent requests', () => {
   it('become one request if they have the same key', async () => {
     const request = await s.reboot(await s.add(), { key: 'one' });
-    const { done, codes } = await often((bmdb) => bmdb.requests.file({ ...request }));
+    const { done, codes } = await often((bmdb) => bmdb.requests.submit({ ...request }));
     expect(codes).toEqual([]);
     expect(new Set(done.map(({ createdAtMs }) => createdAtMs)).size).toBe(1);
     expect(await open()).toEqual(['one']);
@@ -28,7 +28,7 @@ describe('concurrent requests', () => {
   it('for one machine become one, and the other callers learn whose it is', async () => {
     const what = await reboot(await s.add());
     const { done, codes } = await often((bmdb, at) =>
-      bmdb.requests.file(requestFor(what, { by: `person ${at}` })),
+      bmdb.requests.submit(requestFor(what, { by: `person ${at}` })),
     );
     expect(done).toHaveLength(1);
     expect(new Set(codes)).toEqual(new Set(['nothing-to-do']));
@@ -38,7 +38,7 @@ describe('concurrent requests', () => {
     const ids = await s.addMany(5);
     const requests = await Promise.all(ids.map((id, at) => s.reboot(id, { key: `k/${at}` })));
     const { done, codes } = await often((bmdb, at) =>
-      bmdb.requests.fileBatch({
+      bmdb.requests.submitBatch({
         ...{ key: 'k', digest: 'one' },
         requests: at % 3 ? requests : requests.toReversed(),
       }),
@@ -51,15 +51,15 @@ describe('concurrent requests', () => {
   it('in batches that share a machine are accepted for one whole batch, and for no other', async () => {
     const shared = await s.add();
     const own = await s.addMany(8);
-    const filing = own.map(async (id, at) => {
+    const submission = own.map(async (id, at) => {
       const key = `batch ${at}`;
       const requests = [
         await s.reboot(id, { key: `${key}/a` }),
         await s.reboot(shared, { key: `${key}/b` }),
       ];
-      return s.bmdb.requests.fileBatch({ key, digest: key, requests });
+      return s.bmdb.requests.submitBatch({ key, digest: key, requests });
     });
-    const { done, codes } = await sorted(filing);
+    const { done, codes } = await sorted(submission);
     expect(done).toHaveLength(1);
     expect(new Set(codes)).toEqual(new Set(['nothing-to-do']));
     const { key } = done[0]!.head;
@@ -69,7 +69,9 @@ describe('concurrent requests', () => {
   it('are resolved once if several callers resolve the same request', async () => {
     const id = await s.add();
     await park(id, 'one');
-    const { done, codes } = await often((_, at) => (at % 2 ? s.session : s.rival).settle('one'));
+    const { done, codes } = await often((_, at) =>
+      (at % 2 ? s.session : s.rival).applyRequest('one'),
+    );
     expect(codes).toEqual([]);
     expect(new Set(done.map((state) => JSON.stringify(state))).size).toBe(1);
     expect(await s.events(id)).toEqual(['quarantined']);
@@ -87,9 +89,9 @@ describe('concurrent requests', () => {
     ];
     const work = await s.session.claim('ShepherdRecovery', id);
     await work.note(ASKED);
-    const keys = await Promise.all([...whats, ...whats].map((what) => s.file(what)));
+    const keys = await Promise.all([...whats, ...whats].map((what) => s.submit(what)));
     const { done, codes } = await sorted<unknown>([
-      ...keys.map((key, at) => (at % 2 ? s.session : s.rival).settle(key)),
+      ...keys.map((key, at) => (at % 2 ? s.session : s.rival).applyRequest(key)),
       work.fail(STEADY, 'no evidence'),
     ]);
     expect(codes).toEqual([]);
@@ -105,7 +107,7 @@ describe('the resolution of a request', () => {
     const settled = await s.behind(
       `INSERT INTO machine_quarantined (machine_id, kind, reason, set_by)
        VALUES ('${id}', 'conflict', 'two of it', 'shepherd')`,
-      () => s.session.settle('one'),
+      () => s.session.applyRequest('one'),
     );
     expect(settled).toMatchObject({
       state: 'refused',
@@ -116,13 +118,13 @@ describe('the resolution of a request', () => {
 
   it('A7: does not withdraw a request that a worker is submitting at that moment', async () => {
     const id = await s.add();
-    await s.file(await reboot(id), { key: 'one' });
-    const withdrawal = await s.file({ verb: 'withdraw', target: await s.target(id) });
+    await s.submit(await reboot(id), { key: 'one' });
+    const withdrawal = await s.submit({ verb: 'withdraw', target: await s.target(id) });
     const settled = await s.behind(
       `SELECT 1 FROM operator_intents WHERE idempotency_key = 'one' FOR SHARE;
        INSERT INTO machine_recovery (machine_id, rung, attempts, asked_at, asked_rung, order_key)
        VALUES ('${id}', 'restartingAgent', 0, now(), 'rebooting', 'one')`,
-      () => s.session.settle(withdrawal),
+      () => s.session.applyRequest(withdrawal),
     );
     expect(settled).toMatchObject({ state: 'refused' });
     expect(await s.bmdb.requests.read(['one'], SIGNAL)).toMatchObject([{ state: 'open' }]);
@@ -131,12 +133,12 @@ describe('the resolution of a request', () => {
   it('A7: lets either the withdrawal or the note of its submission win', async () => {
     for (let round = 0; round < 20; round += 1) {
       const id = await s.add();
-      const order = await s.file(await reboot(id));
-      const key = await s.file({ verb: 'withdraw', target: await s.target(id) });
+      const order = await s.submit(await reboot(id));
+      const key = await s.submit({ verb: 'withdraw', target: await s.target(id) });
       const work = await s.session.claim('ShepherdRecovery', id);
       const [noted, settled] = await Promise.allSettled([
         work.note({ ...ASKED, order }),
-        s.rival.settle(key),
+        s.rival.applyRequest(key),
       ]);
       expect(settled).toMatchObject({ status: 'fulfilled' });
       const isWithdrawn = settled.status === 'fulfilled' && settled.value?.state === 'done';
@@ -147,9 +149,9 @@ describe('the resolution of a request', () => {
 
   it('does not wait for a transaction that has locked the machine', async () => {
     const id = await s.add();
-    await s.file(await reboot(id), { key: 'one', validForMs: 1 });
+    await s.submit(await reboot(id), { key: 'one', validForMs: 1 });
     await s.holding('SELECT 1 FROM machines, work FOR UPDATE', async () => {
-      expect(await s.session.settle('one')).toMatchObject({ state: 'refused' });
+      expect(await s.session.applyRequest('one')).toMatchObject({ state: 'refused' });
     });
   });
 
@@ -162,7 +164,7 @@ describe('the resolution of a request', () => {
       await work.note({ kind: 'agentStartAttempt' });
       await work.fail(STEADY, 'refused');
     });
-    expect(await s.session.settle('one')).toMatchObject({ state: 'done' });
+    expect(await s.session.applyRequest('one')).toMatchObject({ state: 'done' });
   });
 
   it('refuses requests that this program cannot read, and leaves unknown verbs alone', async () => {
@@ -179,13 +181,13 @@ describe('the resolution of a request', () => {
     await insert('odd release', 'release', { forgetHostKey: 'perhaps' });
     expect((await open()).toSorted()).toEqual(['odd hold', 'odd release']);
     for (const key of ['odd hold', 'odd release']) {
-      expect(await s.session.settle(key)).toMatchObject({
+      expect(await s.session.applyRequest(key)).toMatchObject({
         state: 'refused',
         outcome: 'this program cannot read it; upgrade it',
       });
     }
     expect(await open()).toEqual([]);
-    expect(await s.session.settle('newer')).toBeNull();
+    expect(await s.session.applyRequest('newer')).toBeNull();
     expect(await s.bmdb.requests.read(['newer'], SIGNAL)).toMatchObject([{ state: 'open' }]);
     expect((await s.row(id)).order).toBeNull();
   });

@@ -167,7 +167,7 @@ test('A3: keeps a long pause only in the BMDB, where clearing it ends it in all 
   });
   const daemon = (of: typeof provider) => {
     const holds = createHoldKeeper({
-      book: bmdb.providerHolds,
+      repository: bmdb.providerHolds,
       nowMs: clock.now,
       clock,
       log: recordingLog(),

@@ -36,7 +36,7 @@ import {
   type RobotEmulatorOptions,
   startRobotEmulator,
 } from '../../../../emulators/hetzner-robot/emulator.ts';
-import type { Answering } from '../../../../emulators/hetzner-robot/machine/machine.ts';
+import type { RunningSystem } from '../../../../emulators/hetzner-robot/machine/machine.ts';
 import { publicBlobOf } from '../../../../emulators/hosts/keys.ts';
 import { begins, immortal, type DaemonLife, mortal, never } from '../../../doubles/life.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
@@ -149,7 +149,7 @@ export async function startStand(options: RobotStandOptions = {}) {
   const hooks: { script: ((name: string) => void) | null } = { script: null };
 
   function shellOf(life: DaemonLife): DriverShell {
-    const execute = async (system: Answering, script: Uint8Array, signal: AbortSignal) => {
+    const execute = async (system: RunningSystem, script: Uint8Array, signal: AbortSignal) => {
       const name = SCRIPTS.find(([mark]) => String(script).includes(mark))?.[1] ?? 'install';
       // A look changes nothing: a death there equals a death before the next step.
       if (name === 'look' ? life.isDead : !begins(life)) return never<never>();

@@ -4,8 +4,8 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
 import { ANONYMOUS, type Person } from '../../../../src/console/access/port.ts';
-import type { FilingDeps } from '../../../../src/console/api/submit/submit.ts';
-import { addFiling } from '../../../../src/console/api/submit/requests.ts';
+import type { SubmissionDeps } from '../../../../src/console/api/submit/submit.ts';
+import { addSubmission } from '../../../../src/console/api/submit/requests.ts';
 import { API, prepareApi } from '../../../../src/console/api/kit.ts';
 import { addFailures } from '../../../../src/console/api/failures.ts';
 import type { FleetView, MachineEntry } from '../../../../src/console/port.ts';
@@ -34,7 +34,7 @@ export const person = (change: Partial<Person> = {}): Person => ({
 });
 
 /** The API over a BMDB in memory, in virtual time, called by a person whom the test chooses. */
-export type FilingStand = Awaited<ReturnType<typeof filingStand>>;
+export type SubmissionStand = Awaited<ReturnType<typeof createSubmissionStand>>;
 
 export interface AskOptions {
   readonly key?: string | undefined;
@@ -43,7 +43,7 @@ export interface AskOptions {
   readonly prefer?: string;
 }
 
-export interface FilingResponse {
+export interface SubmissionResponse {
   readonly status: number;
   readonly headers: LightMyRequestResponse['headers'];
   readonly text: string;
@@ -51,7 +51,7 @@ export interface FilingResponse {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-export async function filingStand() {
+export async function createSubmissionStand() {
   const clock = createSimulatedClock();
   const random = createSeededRandom(1);
   const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
@@ -64,8 +64,8 @@ export async function filingStand() {
       return call(...args);
     }) satisfies typeof call;
   const requests: Bmdb['requests'] = {
-    file: orFail(bmdb.requests.file),
-    fileBatch: orFail(bmdb.requests.fileBatch),
+    submit: orFail(bmdb.requests.submit),
+    submitBatch: orFail(bmdb.requests.submitBatch),
     readBatch: orFail(bmdb.requests.readBatch),
     read: orFail(bmdb.requests.read),
     list: orFail(bmdb.requests.list),
@@ -94,7 +94,7 @@ export async function filingStand() {
   });
   addFailures(app, silentLog);
   const asks: string[] = [];
-  const filing: FilingDeps = {
+  const submission: SubmissionDeps = {
     fleet,
     requests,
     clock,
@@ -110,19 +110,19 @@ export async function filingStand() {
   await app.register(
     async (scope) => {
       await prepareApi(scope);
-      addFiling(scope.withTypeProvider<ZodTypeProvider>(), filing);
+      addSubmission(scope.withTypeProvider<ZodTypeProvider>(), submission);
     },
     { prefix: API },
   );
   const { add, daemon, driven } = fleetIn(bmdb, clock);
-  const told = async (answered: Promise<LightMyRequestResponse>): Promise<FilingResponse> => {
+  const told = async (answered: Promise<LightMyRequestResponse>): Promise<SubmissionResponse> => {
     const { statusCode: status, headers, body: text } = await driven(answered);
     const isJson = /[/+]json/.test(String(headers['content-type'])) && !text.includes('\n');
     return {
       status,
       headers,
       text,
-      body: isJson ? (JSON.parse(text) as FilingResponse['body']) : {},
+      body: isJson ? (JSON.parse(text) as SubmissionResponse['body']) : {},
     };
   };
   let asked = 0;
@@ -163,8 +163,8 @@ export async function filingStand() {
       const all = await bmdb.requests.list({ limit: 1_000 }, SIGNAL);
       return all.map(({ key }) => key).toReversed();
     },
-    /** Replaces the answers of the BMDB to filing calls, until called with null. */
-    breakFiling: (error: Error | null) => {
+    /** Replaces the answers of the BMDB to submitting calls, until called with null. */
+    breakSubmission: (error: Error | null) => {
       failure = error;
     },
     close: () => app.close(),

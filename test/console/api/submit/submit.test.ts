@@ -6,11 +6,17 @@ import { providerName } from '../../../../src/domain/ids.ts';
 import { idOf } from '../../../commands/machine-stand.ts';
 import { free } from '../../../support/facts.ts';
 import { playScenes } from '../../../support/scenes.ts';
-import { filingStand, person, SIGNAL, slotName, type FilingStand } from './submit-stand.ts';
+import {
+  createSubmissionStand,
+  person,
+  SIGNAL,
+  slotName,
+  type SubmissionStand,
+} from './submit-stand.ts';
 
-let s: FilingStand;
+let s: SubmissionStand;
 beforeEach(async () => {
-  s = await filingStand();
+  s = await createSubmissionStand();
 });
 afterEach(() => s.close());
 
@@ -27,7 +33,7 @@ async function fleetOf(count: number, on = s) {
 }
 
 /** `verb 1 2 {more: parts} key=k`: a request about machines 1 and 2; or a method, and a path. */
-async function asked(stand: FilingStand, line: string) {
+async function asked(stand: SubmissionStand, line: string) {
   const { clock } = stand;
   const body = /\{.*\}/.exec(line)?.[0] ?? '{}';
   const [verb = '', ...words] = line.replace(body, '').split(' ').filter(Boolean);
@@ -57,8 +63,8 @@ const optionIn = (word: string): [string, string] => {
 };
 
 test('stores, refuses, previews and reports requests by the table', () =>
-  playScenes<FilingStand>(import.meta.dirname, 'submit', {
-    open: filingStand,
+  playScenes<SubmissionStand>(import.meta.dirname, 'submit', {
+    open: createSubmissionStand,
     close: (stand) => stand.close(),
     async run(stand, _, line) {
       const { status, headers, body, text } = await asked(stand, line);
@@ -89,10 +95,10 @@ test('stores, refuses, previews and reports requests by the table', () =>
         stand.means = { reboot: false, power: false, reinstall: false, deprovision: true };
       },
       asker: (stand, change) => void (stand.asker = person(parse(change) as object)),
-      'the database is away': (stand) => stand.breakFiling(new Unreachable('no database')),
+      'the database is away': (stand) => stand.breakSubmission(new Unreachable('no database')),
       'the database loses the connection': (stand) =>
-        stand.breakFiling(new AmbiguousCommit('lost the connection')),
-      'the database is back': (stand) => stand.breakFiling(null),
+        stand.breakSubmission(new AmbiguousCommit('lost the connection')),
+      'the database is back': (stand) => stand.breakSubmission(null),
       keys: async (stand) => (await stand.keys()).join('\n'),
       counted: (stand) => stand.asks.join('\n'),
       events: (stand) =>
@@ -153,10 +159,10 @@ test('V25: 300 of 5,000: lists obstacles by reason; with one more match: nothing
   const more = await s.ask(body, { key: 'bulk' });
   expect(more).toMatchObject({ status: 412, body: { code: 'changed', current: { count: 301 } } });
   expect(await s.keys()).toEqual([]);
-  const filed = await s.ask({ ...body, expectCount: 301 }, { key: 'bulk' });
-  expect(filed).toMatchObject({ status: 202, body: { counts: { open: 301 } } });
+  const submitted = await s.ask({ ...body, expectCount: 301 }, { key: 'bulk' });
+  expect(submitted).toMatchObject({ status: 202, body: { counts: { open: 301 } } });
   const session = await s.daemon();
-  for (const key of await s.keys()) await session.settle(key);
+  for (const key of await s.keys()) await session.applyRequest(key);
   const { body: settled } = await s.get('batches/bulk');
   expect(settled).toMatchObject({
     counts: { open: 0, refused: 301 },

@@ -79,7 +79,7 @@ export const statements = named('console-session', {
 });
 
 /** See `ConsoleSessionRepository`. */
-export const createConsoleSessionBook = (db: Database): ConsoleSessionRepository => ({
+export const createConsoleSessionRepository = (db: Database): ConsoleSessionRepository => ({
   open: async (session) => {
     await db.write('open a console session', statements.open, session);
   },

@@ -1,5 +1,5 @@
 import { DEVICE_LOGIN_MS, DEVICE_LOGINS_MAX } from '../../../../domain/access.ts';
-import type { DeviceLoginBook, DevicePoll } from '../../access-port.ts';
+import type { DeviceLoginRepository, DevicePoll } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
 import { type As, named, selection, statement } from '../statement.ts';
@@ -69,8 +69,8 @@ export const statements = named('device-login', {
   }),
 });
 
-/** See `DeviceLoginBook`. A token whose answer is in doubt is lost: the command logs in again. */
-export const createDeviceLoginBook = (db: Database): DeviceLoginBook => ({
+/** See `DeviceLoginRepository`. A token whose answer is in doubt is lost: the command logs in again. */
+export const createDeviceLoginRepository = (db: Database): DeviceLoginRepository => ({
   add: async (login) => {
     const limits = { forMs: DEVICE_LOGIN_MS, max: DEVICE_LOGINS_MAX };
     const doing = { doing: 'add a login of a command' };

@@ -2,10 +2,10 @@ import { LOGIN_CODE_MS, type Role } from '../../../../domain/access.ts';
 import type { AccessRepository, LoginCodeRepository } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
 import { type As, selection, named, statement } from '../statement.ts';
-import { createDeviceLoginBook } from './device-logins.ts';
-import { createConsoleSessionBook } from './console-sessions.ts';
+import { createDeviceLoginRepository } from './device-logins.ts';
+import { createConsoleSessionRepository } from './console-sessions.ts';
 import { roleSql } from './lineage.ts';
-import { createTokenBook } from './tokens.ts';
+import { createTokenRepository } from './tokens.ts';
 
 const LOGIN = selection({
   name: ['text', 'c.name'],
@@ -39,7 +39,7 @@ export const statements = named('login-code', {
 });
 
 /** See `LoginCodeRepository`. A code redeemed with an unknown outcome is lost: a new one is cheap. */
-const createLoginCodeBook = (db: Database): LoginCodeRepository => ({
+const createLoginCodeRepository = (db: Database): LoginCodeRepository => ({
   add: async (code) => {
     await db.write('add a login code', statements.add, { ...code, forMs: LOGIN_CODE_MS });
   },
@@ -52,9 +52,9 @@ const createLoginCodeBook = (db: Database): LoginCodeRepository => ({
 });
 
 /** See `AccessRepository`. */
-export const createAccessBook = (db: Database): AccessRepository => ({
-  tokens: createTokenBook(db),
-  sessions: createConsoleSessionBook(db),
-  codes: createLoginCodeBook(db),
-  devices: createDeviceLoginBook(db),
+export const createAccessRepository = (db: Database): AccessRepository => ({
+  tokens: createTokenRepository(db),
+  sessions: createConsoleSessionRepository(db),
+  codes: createLoginCodeRepository(db),
+  devices: createDeviceLoginRepository(db),
 });

@@ -72,7 +72,7 @@ export const statements = named('token', {
 });
 
 /** See `TokenRepository`. */
-export const createTokenBook = (db: Database): TokenRepository => ({
+export const createTokenRepository = (db: Database): TokenRepository => ({
   add: async (token) =>
     (await db.write(`add token ${token.name}`, statements.add, token))[0]?.expires_ms ?? null,
   find: async (id, digest, signal) =>

@@ -17,7 +17,7 @@ const IDLE = `(was IS NULL OR was = 'drained' OR was_waived)`;
 
 export const statements = named('members', {
   /**
-   * Changes members of one pool at one balancer. See `BalancingBook.write`.
+   * Changes members of one pool at one balancer. See `BalancingRepository.write`.
    *
    * A change from "may not serve" to "may serve" is written under the machine's lease row in
    * `work`. If the row is held or locked, the change is `busy`; otherwise the row gets a new epoch.

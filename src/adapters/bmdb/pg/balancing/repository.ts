@@ -94,7 +94,7 @@ export const statements = named('pools', {
 });
 
 /** See `BalancingRepository`. Each call is one idempotent statement. */
-export const createBalancingBook = (session: LiveSession): BalancingRepository => ({
+export const createBalancingRepository = (session: LiveSession): BalancingRepository => ({
   write: (lease, pool, changes) => repeatedOnce(() => write(session, lease, pool, changes)),
   note: (lease, pool, patch) => note(session, lease, pool, patch),
   forget: async (lease, pool, who) => {

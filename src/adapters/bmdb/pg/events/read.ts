@@ -4,7 +4,7 @@ import {
   type EventDetails,
   type FleetEvent,
   slotKindsOf,
-  toldLine,
+  eventOfLine,
 } from '../../../../domain/events/fleet-event.ts';
 import { EVENTS_MAX } from '../../events-port.ts';
 import type { EventRepository, EventsPage, EventsQuery, LatestQuery } from '../../events-port.ts';
@@ -135,7 +135,10 @@ export const statements = named('events', {
 type PageRow = RowOf<typeof statements.page.columns>;
 
 /** See `EventRepository`. What one answer proves also holds for every read requested after it. */
-export function createEventBook(db: Database, clock: Pick<Clock, 'monotonic'>): EventRepository {
+export function createEventRepository(
+  db: Database,
+  clock: Pick<Clock, 'monotonic'>,
+): EventRepository {
   let horizon: Horizon = NOTHING_SEEN;
   /** Since when reads have been stuck although more events exist; null if they are not. */
   let waitingSince: number | null = null;
@@ -228,7 +231,9 @@ export function eventOf(row: EventRow): FleetEvent | null {
   if (number === null) return null;
   const { type, reason, details } = row;
   const line =
-    kind === null ? { type: type!, reason: reason!, details: details! } : toldLine(kind, reason!);
+    kind === null
+      ? { type: type!, reason: reason!, details: details! }
+      : eventOfLine(kind, reason!);
   if (line === null || !isEventType(line.type)) return null;
   const about = { provider, slotId, machineId, from, to };
   return { number, ...line, type: line.type, atMs: atMs!, actor: actor!, ...about };

@@ -88,7 +88,7 @@ export const statements = named('webhook', {
 });
 
 /** See `WebhookRepository`. */
-export const createWebhookBook = (db: Database): WebhookRepository => ({
+export const createWebhookRepository = (db: Database): WebhookRepository => ({
   list: (signal) => db.once({ doing: 'list webhooks', signal }, statements.list, {}),
   deliveries: ({ webhook, state, before, ...query }, signal) => {
     const dead = state === undefined ? null : state === 'dead';

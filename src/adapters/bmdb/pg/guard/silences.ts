@@ -5,7 +5,7 @@ import {
   SILENCE_ACTOR,
   SILENCE_REASONS,
   SILENT,
-} from '../../../../domain/recovery/standing.ts';
+} from '../../../../domain/recovery/guard-status.ts';
 import {
   DONE,
   HEARD,
@@ -15,7 +15,7 @@ import {
   QUARANTINED_NOW,
   SLOT_ID,
 } from '../eligibility.ts';
-import { readGate } from './guard-book.ts';
+import { readGate } from './guard-repository.ts';
 import type { PgContext } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { statement } from '../statement.ts';

@@ -9,10 +9,10 @@ import { EXPIRED, ORDER_WAIT_MS } from '../../../../domain/requests.ts';
 import { isOfScope, isOrder, ORDER_VERBS } from '../../../../domain/verbs.ts';
 import type { RequestState } from '../../port.ts';
 import { isKey, wishIn } from '../../submitted-requests.ts';
-import { settlementOf } from '../../../../domain/request-outcome.ts';
+import { resultOfRequest } from '../../../../domain/request-outcome.ts';
 import type { Scene } from '../../../../domain/request-outcome.ts';
 import { statements as pools } from '../balancing/pool-rows.ts';
-import { readGate } from '../guard/guard-book.ts';
+import { readGate } from '../guard/guard-repository.ts';
 import { lockGuard, readGuardRows } from '../guard/guard-rows.ts';
 import { transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
@@ -70,8 +70,11 @@ export const statements = named('settle', {
   moment: statement({ columns: MOMENT.columns, text: () => `SELECT ${MOMENT.sql}` }),
 });
 
-/** See `BmdbSession.settle`. What is already applied stays, so a lost COMMIT does no harm. */
-export async function settle(session: LiveSession, key: string): Promise<RequestState | null> {
+/** See `BmdbSession.applyRequest`. What is already applied stays, so a lost COMMIT does no harm. */
+export async function applyRequest(
+  session: LiveSession,
+  key: string,
+): Promise<RequestState | null> {
   const unknown = () => new NotFound(`there is no request ${key}`);
   if (!isKey(key)) throw unknown();
   const options = { doing: `settle request ${key}`, isolation: 'READ COMMITTED' } as const;
@@ -83,7 +86,7 @@ export async function settle(session: LiveSession, key: string): Promise<Request
       const isInstalling = await lockSubject(q, toRequest(row));
       const request = toRequest(row);
       const wish = wishIn(request.verb, row.parameters);
-      return settleLocked(q, session, { request, wish, isInstalling });
+      return applyLocked(q, session, { request, wish, isInstalling });
     }),
   );
 }
@@ -105,27 +108,27 @@ async function lockSubject(
   return rows.some(({ installing }) => installing);
 }
 
-type SettledScene = Pick<Scene, 'request' | 'wish' | 'isInstalling'>;
+type RequestToApply = Pick<Scene, 'request' | 'wish' | 'isInstalling'>;
 
-async function settleLocked(
+async function applyLocked(
   q: Queries,
   session: LiveSession,
-  asked: SettledScene,
+  asked: RequestToApply,
 ): Promise<RequestState | null> {
   const { request } = asked;
   const scene = await readScene(q, session, asked);
-  const settlement = settlementOf(scene);
-  if (!settlement) return null;
-  if (settlement.outcome === EXPIRED && (await waitsForPermit(q, session, scene))) {
+  const ended = resultOfRequest(scene);
+  if (!ended) return null;
+  if (ended.outcome === EXPIRED && (await waitsForPermit(q, session, scene))) {
     await q.run(statements.giveTime, { key: request.key, forMs: ORDER_WAIT_MS });
     return null;
   }
-  const { effect } = settlement;
+  const { effect } = ended;
   if (effect && !(await applyEffect(q, scene, effect))) {
     // Another commit came in between; a new snapshot sees what it wrote.
-    return settleLocked(q, session, asked);
+    return applyLocked(q, session, asked);
   }
-  await endRequests(q, session.sessionId, [{ key: request.key, ...settlement }]);
+  await endRequests(q, session.sessionId, [{ key: request.key, ...ended }]);
   const [row] = await q.rows(requests.named, { keys: [request.key] });
   return toState(row!);
 }
@@ -149,7 +152,7 @@ async function waitsForPermit(
   return (await noRoom(others!.waiting)) !== null;
 }
 
-async function readScene(q: Queries, { loss }: LiveSession, asked: SettledScene): Promise<Scene> {
+async function readScene(q: Queries, { loss }: LiveSession, asked: RequestToApply): Promise<Scene> {
   const [moment] = await q.rows(statements.moment, {});
   const { request } = asked;
   const { provider, slotId, machineId } = request;

@@ -220,7 +220,7 @@ const PROCESSOR = 'shepherd-provisioner';
  * See `IntentRepository`. Only the session named in an intent may change it. Concurrent steps of one kind
  * share a statement.
  */
-export function createIntentBook(session: LiveSession): IntentRepository {
+export function createIntentRepository(session: LiveSession): IntentRepository {
   const { sessionId, random } = session;
   const slotOf = (at: { readonly provider: string; readonly slotId: string }) =>
     `${at.provider}/${at.slotId}`;

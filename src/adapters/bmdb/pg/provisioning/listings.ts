@@ -43,7 +43,7 @@ export const statements = named('listing', {
 });
 
 /** See `ListingRepository`. All calls are idempotent, so a lost COMMIT does no harm. */
-export const createListingBook = (db: Database): ListingRepository => ({
+export const createListingRepository = (db: Database): ListingRepository => ({
   failed: async ({ provider, sessionId: session, cause }) => {
     const doing = `record that provider ${provider} cannot be listed`;
     await db.write(doing, statements.failed, { provider, session, cause });

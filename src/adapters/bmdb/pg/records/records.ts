@@ -83,7 +83,7 @@ export const statements = named('records', {
 });
 
 /** See `RecordStore`. */
-export const createRecordShelf = (db: Database): RecordStore => ({
+export const createRecordStore = (db: Database): RecordStore => ({
   all: (provider, signal) => {
     const doing = `read the records of provider ${provider}`;
     return db.once({ doing, signal }, statements.read, { provider });
@@ -96,7 +96,7 @@ export const createRecordShelf = (db: Database): RecordStore => ({
 });
 
 /** See `RecordRepository`. */
-export function createRecordBook(session: LiveSession): RecordRepository {
+export function createRecordRepository(session: LiveSession): RecordRepository {
   /** Returns the only row of the answer. */
   const write = async <P extends Params, C extends Columns & typeof TOLD>(
     what: string,

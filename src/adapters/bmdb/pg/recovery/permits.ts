@@ -9,7 +9,7 @@ import { FLEET as ALL, suspicionRefusal } from '../../../../domain/recovery/guar
 import { cancelDead } from '../claims/cancel.ts';
 import { ruleSql } from '../eligibility.ts';
 import { countQuiet } from '../guard/guard-counts.ts';
-import { readGate } from '../guard/guard-book.ts';
+import { readGate } from '../guard/guard-repository.ts';
 import { refusalError } from '../claims/held-claim.ts';
 import type { LiveSession } from '../live.ts';
 import { MACHINE_TABLES } from '../reading/machine-row.ts';

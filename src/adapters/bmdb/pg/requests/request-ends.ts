@@ -1,10 +1,10 @@
 import type { SessionId } from '../../../../domain/ids.ts';
-import type { Settlement } from '../../../../domain/request-outcome.ts';
+import type { RequestResult } from '../../../../domain/request-outcome.ts';
 import type { Queries } from '../pool.ts';
 import { named, statement } from '../statement.ts';
 
 /** How a request ends. Without an event, its log line gives the request and the outcome. */
-export interface RequestEnd extends Pick<Settlement, 'state' | 'outcome' | 'event'> {
+export interface RequestEnd extends Pick<RequestResult, 'state' | 'outcome' | 'event'> {
   readonly key: string;
 }
 

@@ -7,15 +7,15 @@ import { EXPIRED, openOrderText } from '../../../../domain/requests.ts';
 import type { RequestBatch, RequestRepository, RequestQuery, RequestState } from '../../port.ts';
 import {
   digestOf,
-  filedBatch,
-  filedRequest,
+  submittedBatch,
+  submittedRequest,
   isKey,
   poolOf,
   requireAll,
   requireSame,
   requireSameBatch,
 } from '../../submitted-requests.ts';
-import type { FiledBatch, SubmittedRequest } from '../../submitted-requests.ts';
+import type { SubmittedBatch, SubmittedRequest } from '../../submitted-requests.ts';
 import { refused } from '../../../../domain/request-outcome.ts';
 import { OPEN_ORDER, SLOT_ID } from '../eligibility.ts';
 import { endRequests } from './request-ends.ts';
@@ -154,7 +154,7 @@ export const statements = named('requests', {
        FROM ${asked} ORDER BY key
        ON CONFLICT DO NOTHING RETURNING ${REQUEST.sql}`,
   }),
-  settleHead: statement({
+  endHead: statement({
     name: 'request-settle-head',
     params: { key: 'text', outcome: 'text' },
     columns: REQUEST.columns,
@@ -166,16 +166,16 @@ export const statements = named('requests', {
 
 /** See `RequestRepository`. People submit requests, so no session is needed. */
 export const createRequests = (db: Database): RequestRepository => ({
-  file: async (request) => {
-    const asked = filedRequest(request);
+  submit: async (request) => {
+    const asked = submittedRequest(request);
     const options = { doing: `ask for ${asked.verb}`, ...DOING };
-    const filed = await repeatedOnce(() => db.transact(options, (q) => fileAll(q, [asked])));
-    return filed[0]!;
+    const submitted = await repeatedOnce(() => db.transact(options, (q) => submitAll(q, [asked])));
+    return submitted[0]!;
   },
-  fileBatch: async (batch) => {
-    const asked = filedBatch(batch);
+  submitBatch: async (batch) => {
+    const asked = submittedBatch(batch);
     const options = { doing: `request ${asked.head.verb} for several machines`, ...DOING };
-    return repeatedOnce(() => db.transact(options, (q) => fileBatch(q, asked)));
+    return repeatedOnce(() => db.transact(options, (q) => submitBatch(q, asked)));
   },
   readBatch: async (key, signal) =>
     isKey(key)
@@ -217,18 +217,18 @@ export function toRequest(flat: FlatRequest): RequestRow {
 const TURNS = 5;
 
 /** Submits all requests or throws. A key that was used for the same request before counts once. */
-async function fileAll(
+async function submitAll(
   q: Queries,
   asked: readonly SubmittedRequest[],
 ): Promise<readonly RequestState[]> {
-  const filed = new Map<string, RequestState>();
+  const submitted = new Map<string, RequestState>();
   for (let turn = 1; ; turn++) {
-    await readBefore(q, asked, filed);
-    const fresh = asked.filter(({ key }) => !filed.has(key));
+    await readBefore(q, asked, submitted);
+    const fresh = asked.filter(({ key }) => !submitted.has(key));
     requireAll(asked, [...(await strayMachines(q, fresh)), ...(await secondOrders(q, fresh))]);
-    for (const row of await insert(q, fresh)) filed.set(row.key, toState(row));
-    if (filed.size === asked.length) return asked.map(({ key }) => filed.get(key)!);
-    const { verb } = asked.find(({ key }) => !filed.has(key))!;
+    for (const row of await insert(q, fresh)) submitted.set(row.key, toState(row));
+    if (submitted.size === asked.length) return asked.map(({ key }) => submitted.get(key)!);
+    const { verb } = asked.find(({ key }) => !submitted.has(key))!;
     if (turn === TURNS) throw new NothingToDo(`somebody else is requesting ${verb}, too`);
   }
 }
@@ -243,7 +243,7 @@ const insert = (q: Queries, asked: readonly SubmittedRequest[]): Promise<FlatReq
   });
 
 /** Concurrent submissions of the same batch wait for the row of the head. */
-async function fileBatch(q: Queries, asked: FiledBatch): Promise<RequestBatch> {
+async function submitBatch(q: Queries, asked: SubmittedBatch): Promise<RequestBatch> {
   const { head, outcome, requests } = asked;
   const { key } = head;
   if ((await insert(q, [head])).length === 0) {
@@ -252,9 +252,9 @@ async function fileBatch(q: Queries, asked: FiledBatch): Promise<RequestBatch> {
     requireSameBatch(asked, before!);
     return (await readBatch(q, key))!;
   }
-  const filed = await fileAll(q, requests);
-  const [settled] = await q.rows(statements.settleHead, { key, outcome });
-  return { head: toState(settled!), digest: asked.digest, requests: filed };
+  const submitted = await submitAll(q, requests);
+  const [ended] = await q.rows(statements.endHead, { key, outcome });
+  return { head: toState(ended!), digest: asked.digest, requests: submitted };
 }
 
 async function readBatch(q: Queries, key: string): Promise<RequestBatch | null> {
@@ -269,7 +269,7 @@ async function readBatch(q: Queries, key: string): Promise<RequestBatch | null> 
 async function readBefore(
   q: Queries,
   asked: readonly SubmittedRequest[],
-  filed: Map<string, RequestState>,
+  submitted: Map<string, RequestState>,
 ): Promise<void> {
   const rows = await q.rows(statements.named, { keys: asked.map(({ key }) => key) });
   const before = new Map(rows.map((row) => [row.key, row]));
@@ -277,7 +277,7 @@ async function readBefore(
     const row = before.get(each.key);
     if (row === undefined) continue;
     requireSame(each, row);
-    filed.set(row.key, toState(row));
+    submitted.set(row.key, toState(row));
   }
 }
 

@@ -160,10 +160,10 @@ export function createClaims(
 ): (process: Process, machineId: MachineId) => Promise<TakenClaim> {
   const claims = statementsFor(session.loss);
   const newest = { epoch: 0n };
-  const claimersWith = <Answer>(take: Take<Answer>) =>
+  const claimersWith = <Result>(take: Take<Result>) =>
     oneForEach((process: Process) => {
       const claiming = { session, process, statement: claims[process], newest };
-      return createBatches<MachineId, Answer | TakenClaim>({
+      return createBatches<MachineId, Result | TakenClaim>({
         ...(isLadder(process) && { concurrency: 1 }),
         keyOf: (machineId) => machineId,
         run: (machines) => claim(claiming, machines, take),
@@ -176,22 +176,22 @@ export function createClaims(
     (await careful(process).submit(machineId));
 }
 
-type Outcomes<Answer> = Outcome<Answer | TakenClaim>[];
-type Take<Answer> = (
+type Outcomes<Result> = Outcome<Result | TakenClaim>[];
+type Take<Result> = (
   claiming: Claiming,
   doing: string,
   machines: readonly MachineId[],
-) => Promise<Outcomes<Answer>>;
+) => Promise<Outcomes<Result>>;
 
 /**
  * Claims machines. If the answer to the COMMIT is lost, finds out which were taken and claims the
  * others again. A lease taken too late dies with its session.
  */
-async function claim<Answer>(
+async function claim<Result>(
   claiming: Claiming,
   machines: readonly MachineId[],
-  take: Take<Answer>,
-): Promise<Outcomes<Answer>> {
+  take: Take<Result>,
+): Promise<Outcomes<Result>> {
   const { session, process, newest } = claiming;
   const doing = `claim ${describeMachines(machines)} for ${process}`;
   const sent = { process, machines, newest: newest.epoch };

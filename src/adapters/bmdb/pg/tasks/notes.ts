@@ -5,7 +5,7 @@ import type { Outcome } from '../../../../lib/batcher.ts';
 import { createPatientBatches, patiently } from '../batches.ts';
 import { describeMachines, statementsFor, workLost } from '../claims/held-claim.ts';
 import type { HeldClaim } from '../claims/held-claim.ts';
-import { refuseGuarded } from '../guard/guard-book.ts';
+import { refuseGuarded } from '../guard/guard-repository.ts';
 import { lockGuard } from '../guard/guard-rows.ts';
 import { requireInTime, transactFenced, writeEvent } from '../live.ts';
 import type { LiveSession } from '../live.ts';
@@ -256,14 +256,14 @@ async function lockLease(q: Queries, held: HeldClaim, doing: string): Promise<vo
   if (heldEpochs(held.session, doing, rows).size === 0) throw workLost(held);
 }
 
-type RecoveryAsked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
+type RecoveryNote = Extract<WorkNote, { kind: 'recoveryAsked' }>;
 
 /**
  * @throws {NothingToDo} the machine came back or was put under a hold meanwhile, or its order
  *   ended.
  * @throws {NoPermit} recovery is frozen, silence means nothing now, or the budget is used up.
  */
-async function noteAsked(q: Queries, held: HeldClaim, asked: RecoveryAsked): Promise<void> {
+async function noteAsked(q: Queries, held: HeldClaim, asked: RecoveryNote): Promise<void> {
   const { machineId: machine, row, session } = held;
   const { rung, bootId } = asked;
   const order = asked.order ?? null;

@@ -21,7 +21,7 @@ import {
 } from './errors.ts';
 import {
   createLogin,
-  createStanding,
+  createBmcHealth,
   type LoginOptions,
   type Plain,
   type Shown,
@@ -91,7 +91,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
     deps,
   );
   const login = createLogin(options, clock);
-  const standing = createStanding(clock);
+  const standing = createBmcHealth(clock);
   const cannot = new Set<string>();
   const remembered = new Map<string, unknown>();
   const lasting = new Map<string, unknown>();

@@ -156,7 +156,7 @@ export const etagOf = ({ headers, json }: Pick<Reply, 'headers' | 'json'>): stri
 };
 
 /** A BMC's error answer; the cause of a `ProviderError`. */
-export class Refusal extends Error {
+export class RedfishRefusal extends Error {
   readonly status: number;
   readonly ids: readonly string[];
   constructor(status: number, messages: readonly BmcMessage[]) {
@@ -168,8 +168,9 @@ export class Refusal extends Error {
 }
 
 /** The BMC's own answer within an error; null if there was none. */
-export function refusalIn(error: unknown): Refusal | null {
-  for (let at = error; at instanceof Error; at = at.cause) if (at instanceof Refusal) return at;
+export function refusalIn(error: unknown): RedfishRefusal | null {
+  for (let at = error; at instanceof Error; at = at.cause)
+    if (at instanceof RedfishRefusal) return at;
   return null;
 }
 
@@ -182,13 +183,14 @@ const NOT_NOW = /^(SYS518|InvalidOperationForSystemState|UnableToModifyDuringSys
 const NEVER = /(NotSupported|PropertyNotWritable|NotInList)$/;
 const UNLICENSED = /Licen[sc]e/i;
 
-export const isSessionsFull = ({ status, ids, message }: Refusal): boolean =>
+export const isSessionsFull = ({ status, ids, message }: RedfishRefusal): boolean =>
   [400, 503].includes(status) &&
   (ids.some((id) => /^(RAC0218|SessionLimitExceeded)$/.test(id)) ||
     /maximum number of user sessions/i.test(message));
 
 /** The requested resource is missing; proving that a machine is gone takes more (`readSystem`). */
-const isAbsence = ({ status }: Pick<Refusal, 'status'>): boolean => [404, 410].includes(status);
+const isAbsence = ({ status }: Pick<RedfishRefusal, 'status'>): boolean =>
+  [404, 410].includes(status);
 export function isAbsent(error: unknown): boolean {
   const refusal = refusalIn(error);
   return refusal !== null && isAbsence(refusal);
@@ -201,10 +203,10 @@ export const unlessAbsent = <T>(read: Promise<T>): Promise<T | null> =>
     throw error;
   });
 
-export const isNotNow = ({ ids }: Refusal): boolean => ids.some((id) => NOT_NOW.test(id));
+export const isNotNow = ({ ids }: RedfishRefusal): boolean => ids.some((id) => NOT_NOW.test(id));
 
 /** Requested once and not again until the BMC restarts. */
-export const isNever = ({ status, ids }: Refusal): boolean =>
+export const isNever = ({ status, ids }: RedfishRefusal): boolean =>
   [405, 501].includes(status) || (status === 400 && ids.some((id) => NEVER.test(id)));
 
 const KINDS: Readonly<Record<number, ProviderErrorKind>> = {
@@ -221,7 +223,7 @@ const KINDS: Readonly<Record<number, ProviderErrorKind>> = {
   501: 'not-implemented',
 };
 
-function kindOf(refusal: Refusal, changing: boolean): ProviderErrorKind {
+function kindOf(refusal: RedfishRefusal, changing: boolean): ProviderErrorKind {
   const { status, ids, message } = refusal;
   if (isSessionsFull(refusal) || isNotNow(refusal)) return 'transient';
   if (isNever(refusal)) return 'not-implemented';
@@ -243,7 +245,7 @@ export interface BmcRequest {
 /** The port's error for an answer that is no success. */
 export function errorOf(reply: Reply, { doing, changing, nowMs }: BmcRequest): ProviderError {
   const { status, headers, messages } = reply;
-  const refusal = new Refusal(status, messages);
+  const refusal = new RedfishRefusal(status, messages);
   const isFull = isSessionsFull(refusal);
   // A redirect or a server error may come after the change took effect.
   const isVague = !isFull && ((status >= 500 && status !== 501) || status < 400 || status === 408);

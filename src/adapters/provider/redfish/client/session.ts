@@ -12,7 +12,7 @@ import {
   SESSIONS_FULL_MS,
   madePathOf,
   type Reply,
-  type Refusal,
+  type RedfishRefusal,
   type BmcJson,
 } from './errors.ts';
 
@@ -23,7 +23,7 @@ const HANG_FAILURES = 10;
 const HANG_MS = 15 * 60_000;
 
 /** How a BMC has answered recently. */
-export function createStanding(clock: Clock) {
+export function createBmcHealth(clock: Clock) {
   let failures = 0;
   let restUntilMs = -Infinity;
   let silence: { readonly sinceMs: number; count: number } | null = null;
@@ -265,7 +265,7 @@ export function createLogin(options: LoginOptions, clock: Clock) {
   };
 }
 /** Some BMCs answer a wrong password with 400, and count it. */
-const isDenied = ({ status, ids }: Refusal): boolean =>
+const isDenied = ({ status, ids }: RedfishRefusal): boolean =>
   [401, 403].includes(status) ||
   (status === 400 && ids.some((id) => /Unauthori[sz]ed|Credential|Account/i.test(id)));
 

@@ -31,7 +31,7 @@ import {
 } from './claims.ts';
 import { createEndings, shownAway, shownClaimed, shownFree } from './endings.ts';
 import { createInstallation } from './installation.ts';
-import { createSealing, createSeedDesk, type Sealed } from './seed-desk.ts';
+import { createSealing, createSeedService, type Sealed } from './seed-service.ts';
 import { createSeedServer } from './seed-server.ts';
 import type { InstallSettings } from '../settings.ts';
 
@@ -62,11 +62,11 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
   const told = new Set<string>();
   const takeMarkOff = markRemover(bmcOf, context);
   const endings = createEndings({ ...parts, claims, installation, locks, takeMarkOff }, context);
-  const desk = createSeedDesk(
+  const service = createSeedService(
     { ...parts, claims, sealing, seedUrl, ended: endings.ended },
     { log, clock, instanceSetId },
   );
-  const server = createSeedServer({ ...{ at: options.seedListen, desk, clock, log, network } });
+  const server = createSeedServer({ ...{ at: options.seedListen, service, clock, log, network } });
 
   /** URL for installers. */
   async function seedUrl(): Promise<string> {

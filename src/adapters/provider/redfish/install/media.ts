@@ -11,7 +11,7 @@ import {
   requireOwnPath,
   etagOf,
   isObject,
-  type Refusal,
+  type RedfishRefusal,
   type BmcJson,
   type Reply,
 } from '../client/errors.ts';
@@ -169,7 +169,7 @@ async function insertInto(scene: MediaScene, device: Device, image: string): Pro
 }
 
 /** Only the parameters that a refusal reports as missing. */
-const askedIn = ({ ids, message }: Refusal, body: BmcJson, image: string): BmcJson =>
+const askedIn = ({ ids, message }: RedfishRefusal, body: BmcJson, image: string): BmcJson =>
   ids.some((id) => id.endsWith('Missing'))
     ? Object.fromEntries(
         Object.entries(EXTRAS)

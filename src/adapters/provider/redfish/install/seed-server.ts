@@ -5,11 +5,11 @@ import type { Clock } from '../../../clock/port.ts';
 import type { Address, Listening, Network } from '../../../network/port.ts';
 import type { Log } from '../../../log/port.ts';
 import { TOKEN } from './claims.ts';
-import type { Document, SeedService } from './seed-desk.ts';
+import type { Document, SeedService } from './seed-service.ts';
 
 export interface SeedServerOptions {
   readonly at: { readonly host: string; readonly port: number };
-  readonly desk: SeedService;
+  readonly service: SeedService;
   readonly clock: Clock;
   readonly log: Log;
   /** TCP if absent. */
@@ -28,7 +28,7 @@ const MAC = /^\/m\/((?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2})\/ipxe$/i;
  * the port becomes free.
  */
 export function createSeedServer(options: SeedServerOptions) {
-  const { at, desk, clock, log, network } = options;
+  const { at, service, clock, log, network } = options;
   const server = createServer({ requestTimeout: REQUEST_MS }, (request, response) => {
     void serve(request)
       .catch((error: unknown) => {
@@ -66,12 +66,12 @@ export function createSeedServer(options: SeedServerOptions) {
     const isReport = what === 'done' || what === 'failed';
     if (TOKEN.test(token) && isReport && method === 'POST') {
       await discard(request);
-      return (await desk.ended(token, what, from)) ? '' : null;
+      return (await service.ended(token, what, from)) ? '' : null;
     }
     if (method !== 'GET') return null;
-    if (TOKEN.test(token) && !isReport) return desk.document(token, what as Document, from);
+    if (TOKEN.test(token) && !isReport) return service.document(token, what as Document, from);
     const [, mac] = MAC.exec(path) ?? [];
-    return mac === undefined ? null : desk.byMac(mac.toLowerCase().replaceAll('-', ':'), from);
+    return mac === undefined ? null : service.byMac(mac.toLowerCase().replaceAll('-', ':'), from);
   }
 
   return {

@@ -6,7 +6,7 @@ import {
   createClaims,
   type ClaimValue,
 } from '../../../../../src/adapters/provider/redfish/install/claims.ts';
-import { createSealing } from '../../../../../src/adapters/provider/redfish/install/seed-desk.ts';
+import { createSealing } from '../../../../../src/adapters/provider/redfish/install/seed-service.ts';
 import type { Settings } from '../../../../../src/adapters/provider/redfish/settings.ts';
 import { providerName } from '../../../../../src/domain/ids.ts';
 import { createSeededRandom } from '../../../../doubles/simulated-clock.ts';

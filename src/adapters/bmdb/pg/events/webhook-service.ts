@@ -80,7 +80,7 @@ export const statements = named('webhook', {
 });
 
 /** See `WebhookService`. Each call is one idempotent statement. */
-export const createWebhookDesk = (session: LiveSession): WebhookService => ({
+export const createWebhookService = (session: LiveSession): WebhookService => ({
   begin: async (lease, webhook, from) => {
     const doing = `begin deliveries to webhook ${webhook}`;
     const begin = [statements.begin, { webhook, from }] as const;

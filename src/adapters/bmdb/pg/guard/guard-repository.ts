@@ -95,7 +95,7 @@ function readCounts(stored: unknown): readonly GuardCounts[] {
 }
 
 /** See `GuardRepository`. */
-export function createGuardBook(context: PgContext): GuardRepository {
+export function createGuardRepository(context: PgContext): GuardRepository {
   const { db, loss, guard } = context;
   const options = { doing: 'assess the whole fleet', isolation: 'READ COMMITTED' } as const;
   return {

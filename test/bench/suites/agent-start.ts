@@ -1,5 +1,5 @@
 import { startServer } from '../fleet/database.ts';
-import { prepareTakeovers } from '../fleet/takeover.ts';
+import { prepareAgentStarts } from '../fleet/agent-start.ts';
 import { inRounds, scaled, withOpen, type Suite } from '../suite.ts';
 
 /** Concurrent agent starts and machines: at most 128, because a server takes at most 16 ports. */
@@ -13,13 +13,13 @@ export const suite: Suite = {
   run: (options) =>
     withOpen(startServer(), (server) => {
       const machinesMax = scaled(Math.max(...Object.values(MACHINES)), options);
-      return withOpen(prepareTakeovers(server, machinesMax), ({ measure }) =>
+      return withOpen(prepareAgentStarts(server, machinesMax), ({ measure }) =>
         inRounds(options, async () => {
           const of = async (parallelism: keyof typeof MACHINES) => {
             const found = await measure(scaled(MACHINES[parallelism], options), parallelism);
             return { ...found, toOriginal: found.machinesPerSecond / ORIGINAL[parallelism] };
           };
-          return { takeover: { 1: await of(1), 10: await of(10), 50: await of(50) } };
+          return { agentStart: { 1: await of(1), 10: await of(10), 50: await of(50) } };
         }),
       );
     }),

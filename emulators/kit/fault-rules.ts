@@ -21,7 +21,7 @@ export interface ActiveRule<Match extends RuleMatch, Effect> {
 }
 
 /** A requested rule. */
-export interface AskedRule<Match, Effect> {
+export interface RequestedRule<Match, Effect> {
   readonly id?: string | undefined;
   readonly match?: Match | undefined;
   readonly times?: number | undefined;
@@ -44,9 +44,9 @@ export interface AppliedRule<Effect> {
   readonly effect: Effect;
 }
 
-export interface FaultBook<Match extends RuleMatch, Effect extends Typed, Subject> {
+export interface FaultRules<Match extends RuleMatch, Effect extends Typed, Subject> {
   /** A rule with a known id replaces the old rule. */
-  add(rule: AskedRule<Match, Effect>): ActiveRule<Match, Effect>;
+  add(rule: RequestedRule<Match, Effect>): ActiveRule<Match, Effect>;
   list(): readonly ActiveRule<Match, Effect>[];
   remove(id: string): boolean;
   clear(): void;
@@ -69,7 +69,7 @@ export interface FaultBook<Match extends RuleMatch, Effect extends Typed, Subjec
   ): AppliedRule<EffectIn<Effect, T>> | undefined;
 }
 
-export interface BookDeps<Match extends RuleMatch, Effect> {
+export interface FaultRulesDeps<Match extends RuleMatch, Effect> {
   /** Store of the rules with their counters. */
   readonly store: { faults: ActiveRule<Match, Effect>[]; faultCount: number };
   readonly chance: { next(): number };
@@ -84,11 +84,16 @@ export const shapeOf = (route: string): string =>
   route.replace(/\{[^}]*\}|:[A-Za-z]\w*/g, '{}').replace(/\/$/, '');
 
 /** The fault rules of an emulator. */
-export function createFaultBook<
+export function createFaultRules<
   Match extends RuleMatch,
   Effect extends Typed,
   Subject extends RuleSubject,
->({ store, chance, changed, once }: BookDeps<Match, Effect>): FaultBook<Match, Effect, Subject> {
+>({
+  store,
+  chance,
+  changed,
+  once,
+}: FaultRulesDeps<Match, Effect>): FaultRules<Match, Effect, Subject> {
   const hits = (rule: ActiveRule<Match, Effect>, happens: () => boolean): boolean => {
     rule.seen++;
     changed();

@@ -15,7 +15,7 @@ import {
 } from './task.ts';
 
 /** Results that the steps of an agent start pass on. */
-export interface TakeoverTold {
+export interface AgentStartResults {
   /** The host proved to be the machine; only now may our code run there. */
   readonly trust: {
     readonly bootId: string;
@@ -25,7 +25,7 @@ export interface TakeoverTold {
   /** The agent's answer. Its public key is in hexadecimal. */
   readonly agent: { readonly publicKey: string; readonly warnings: readonly string[] };
 }
-type TakeoverPart<Part extends keyof TakeoverTold> = Pick<TakeoverTold, Part>;
+type AgentStartPart<Part extends keyof AgentStartResults> = Pick<AgentStartResults, Part>;
 
 /**
  * Starts the agent on one machine: claims it, connects by SSH, verifies the host, uploads the
@@ -33,21 +33,21 @@ type TakeoverPart<Part extends keyof TakeoverTold> = Pick<TakeoverTold, Part>;
  * under the slot; the chart knows only the due step and the meaning of failures. Every step has a
  * time limit, and all of them end with the session.
  */
-export const takeover = setup({
-  types: taskTypes<TakeoverTold>(),
+export const agentStart = setup({
+  types: taskTypes<AgentStartResults>(),
   actors: {
     ...taskActors,
     claimStart: promiseService<void, Job>('claimStart'),
     connect: promiseService<void, Job>('connect'),
-    verifyHost: promiseService<TakeoverPart<'trust'>, Job>('verifyHost'),
-    upload: promiseService<void, Job & TakeoverPart<'trust'>>('upload'),
-    execute: promiseService<TakeoverPart<'agent'>, Job & TakeoverPart<'trust'>>('execute'),
-    recordStart: promiseService<void, Job & TakeoverPart<'trust' | 'agent'>>('recordStart'),
+    verifyHost: promiseService<AgentStartPart<'trust'>, Job>('verifyHost'),
+    upload: promiseService<void, Job & AgentStartPart<'trust'>>('upload'),
+    execute: promiseService<AgentStartPart<'agent'>, Job & AgentStartPart<'trust'>>('execute'),
+    recordStart: promiseService<void, Job & AgentStartPart<'trust' | 'agent'>>('recordStart'),
   },
-  actions: taskActions<TakeoverTold>(),
+  actions: taskActions<AgentStartResults>(),
 }).createMachine({
-  id: 'takeover',
-  context: beginTask<TakeoverTold>,
+  id: 'agentStart',
+  context: beginTask<AgentStartResults>,
   output: resultOf,
   options: { maxIterations: 1000 },
   initial: 'claiming',

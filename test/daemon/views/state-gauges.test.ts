@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { HealthReport } from '../../../src/console/port.ts';
-import { createStanding, tellCensus } from '../../../src/daemon/views/standing.ts';
+import { createStateGauges, tellCensus } from '../../../src/daemon/views/state-gauges.ts';
 import { createMemMetrics } from '../../doubles/mem-metrics.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
 import { createPlayedWorld } from '../../support/played-world.ts';
@@ -18,7 +18,7 @@ test('shows the daemon’s present state at each scrape, and nothing of the scra
     consoleNotAfterMs: () => 1_800_000_000_000,
   };
   const parts = { ...daemon.parts, metrics };
-  const tell = createStanding(parts, deps);
+  const tell = createStateGauges(parts, deps);
   metrics.set('shepherd_ready', { check: 'of yore' }, 1);
   metrics.set('shepherd_machines', { provider: 'gone', state: 'x', substate: 'y' }, 4);
   metrics.set('shepherd_provision_intents_open', { provider: 'stub' }, 5);
@@ -33,7 +33,7 @@ test('shows the daemon’s present state at each scrape, and nothing of the scra
       ...['shepherd_provision_intents_open', 'shepherd_machines_need_human'],
     ] as Parameters<typeof metrics.series>[0][]
   ).flatMap((name) => metrics.series(name).map((each) => `${name} ${each.join(': ')}`));
-  await expect(`${figures.join('\n')}\n`).toMatchFileSnapshot('standing.txt');
+  await expect(`${figures.join('\n')}\n`).toMatchFileSnapshot('state-gauges.txt');
   const [, listingSeconds] = metrics.series('shepherd_listing_age_seconds')[0]!;
   expect(listingSeconds).toBeGreaterThanOrEqual(0);
   expect(listingSeconds).toBeLessThan(120);
@@ -62,7 +62,7 @@ test('shows the daemon’s present state at each scrape, and nothing of the scra
     );
   }
   const leases = { ...daemon.parts.leases, held: () => null };
-  const left = createStanding({ ...parts, leases }, deps);
+  const left = createStateGauges({ ...parts, leases }, deps);
   metrics.set('shepherd_provider_capacity', { provider: 'stub', kind: 'used' }, 7);
   await left();
   expect(metrics.series('shepherd_provider_capacity'), 'another daemon provisions it').toEqual([]);

@@ -26,7 +26,7 @@ export const GUARD_STATES = ['blind', 'grace', 'watching', 'suspicious', 'frozen
 export type GuardState = (typeof GUARD_STATES)[number];
 
 /** The guard's state for the fleet or one provider, with the reason. */
-export interface GuardStanding {
+export interface GuardStatus {
   /** `fleet`, or a provider. */
   readonly scope: string;
   readonly state: GuardState;
@@ -49,7 +49,7 @@ export interface GuardMoment {
   readonly heartbeatMs: number;
 }
 
-export const BLIND: GuardStanding = {
+export const BLIND: GuardStatus = {
   scope: FLEET,
   state: 'blind',
   sinceMs: null,
@@ -57,23 +57,19 @@ export const BLIND: GuardStanding = {
 };
 
 /** No living daemon carries out requests. */
-export const UNATTENDED: GuardStanding = {
+export const UNATTENDED: GuardStatus = {
   ...BLIND,
   reason: 'no daemon is alive: nothing is done to any machine, and requests wait',
 };
 
 /** The fleet first, then each provider with started machines or a row. Pure and total. */
-export function standingsOf(picture: GuardPicture, moment: GuardMoment): readonly GuardStanding[] {
+export function guardStatuses(picture: GuardPicture, moment: GuardMoment): readonly GuardStatus[] {
   const scopes = new Set([FLEET]);
   for (const { scope } of [...picture.rows, ...picture.counts]) scopes.add(scope);
   return [...scopes].map((scope) => standingOf(scope, picture, moment));
 }
 
-function standingOf(
-  scope: string,
-  { rows, counts }: GuardPicture,
-  now: GuardMoment,
-): GuardStanding {
+function standingOf(scope: string, { rows, counts }: GuardPicture, now: GuardMoment): GuardStatus {
   const row = rows.find((each) => each.scope === scope);
   const count = counts.find((each) => each.scope === scope);
   return (
@@ -83,7 +79,7 @@ function standingOf(
   );
 }
 
-function freezeOf({ scope, frozen }: GuardRow): GuardStanding | null {
+function freezeOf({ scope, frozen }: GuardRow): GuardStatus | null {
   if (!frozen) return null;
   const by = frozen.kind === 'manual' ? `${frozen.by}: ` : '';
   return { scope, state: 'frozen', sinceMs: frozen.atMs, reason: `${by}${frozen.reason}` };
@@ -98,7 +94,7 @@ function graceOf(row: GuardRow | undefined, { nowMs, heartbeatMs }: GuardMoment)
   return nowMs < endsAtMs ? { ...told, reason } : null;
 }
 
-function suspicionOf(count: GuardCounts, { policy }: GuardMoment): GuardStanding | null {
+function suspicionOf(count: GuardCounts, { policy }: GuardMoment): GuardStatus | null {
   const reason = suspicionRefusal(count, policy);
   return reason === null
     ? null
@@ -108,8 +104,8 @@ function suspicionOf(count: GuardCounts, { policy }: GuardMoment): GuardStanding
 const SEVERITY: readonly GuardState[] = ['watching', 'suspicious', 'grace', 'frozen', 'blind'];
 
 /** The gravest state of all scopes. */
-export function gravest(standings: readonly GuardStanding[]): GuardStanding {
-  let worst: GuardStanding | undefined;
+export function gravest(standings: readonly GuardStatus[]): GuardStatus {
+  let worst: GuardStatus | undefined;
   for (const each of standings) {
     const isGraver = !worst || SEVERITY.indexOf(each.state) > SEVERITY.indexOf(worst.state);
     if (isGraver) worst = each;
@@ -122,7 +118,7 @@ export function gravest(standings: readonly GuardStanding[]): GuardStanding {
  * forecast: the BMDB decides in the claim. An operator's order waits only for a freeze.
  */
 export function recoveryBar(
-  standings: readonly GuardStanding[],
+  standings: readonly GuardStatus[],
   provider: string,
   isOrder: boolean,
 ): string | null {

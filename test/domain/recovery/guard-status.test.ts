@@ -9,10 +9,10 @@ import {
   BLIND,
   gravest,
   recoveryBar,
-  standingsOf,
-  type GuardStanding,
+  guardStatuses,
+  type GuardStatus,
   type GuardState,
-} from '../../../src/domain/recovery/standing.ts';
+} from '../../../src/domain/recovery/guard-status.ts';
 import { noCounts } from '../../../src/domain/recovery/guard-rules.ts';
 import { NOW_MS } from '../../support/facts.ts';
 import { testRows } from '../../support/rows.ts';
@@ -36,11 +36,11 @@ const frozen = (change: Partial<NonNullable<GuardRow['frozen']>> = {}) => ({
   ...change,
 });
 const judge = (rows: GuardRow[], found: GuardCounts[] = []) =>
-  standingsOf(
+  guardStatuses(
     { rows, counts: found },
     { nowMs: NOW_MS, policy: DEFAULT_GUARD, heartbeatMs: 10 * MINUTE },
   );
-const stateOf = (standings: readonly GuardStanding[], scope = 'fleet') =>
+const stateOf = (standings: readonly GuardStatus[], scope = 'fleet') =>
   standings.find((each) => each.scope === scope)?.state;
 
 describe('the guard of the fleet', () => {

@@ -28,5 +28,5 @@ exit
  * A small program in a large file, like an agent for the machine: it starts at once, and noise that
  * does not compress follows its end.
  */
-export const takeoverAgent = (sizeBytes: number): Buffer =>
+export const benchAgent = (sizeBytes: number): Buffer =>
   Buffer.concat([Buffer.from(PROGRAM), randomBytes(sizeBytes - PROGRAM.length)]);

@@ -7,7 +7,7 @@ import { startBenchDaemon } from './daemon.ts';
 import { cpuMs } from '../measure.ts';
 import type { BenchServer } from './database.ts';
 import { startSshdFleet } from './sshd-fleet.ts';
-import { takeoverAgent } from './takeover-agent.ts';
+import { benchAgent } from './bench-agent.ts';
 
 const SSHD_SERVERS = 8;
 const AGENT_BYTES = 5_000_000;
@@ -20,13 +20,13 @@ const CREATIONS = 50;
  * @param machinesMax maximum number of machines for one daemon.
  * @throws {Error} OpenSSH's server is missing, or does not start.
  */
-export async function prepareTakeovers(server: BenchServer, machinesMax: number) {
+export async function prepareAgentStarts(server: BenchServer, machinesMax: number) {
   const key = parseSshKey(rawKey(), 'key');
-  const [keyPath, agentPath] = ['takeover-key', 'takeover-agent'].map((name) =>
+  const [keyPath, agentPath] = ['agent-start-key', 'bench-agent'].map((name) =>
     path.join(server.dir, name),
   ) as [string, string];
   await writeFile(keyPath, key.privateKey, { mode: 0o400 });
-  await writeFile(agentPath, takeoverAgent(AGENT_BYTES));
+  await writeFile(agentPath, benchAgent(AGENT_BYTES));
   const fleet = await startSshdFleet({
     servers: SSHD_SERVERS,
     portsEach: Math.ceil(machinesMax / SSHD_SERVERS),

@@ -4,7 +4,7 @@ import type { LadderCircumstances } from '../recovery/ladder.ts';
 import { RUNGS, STANDING_RUNGS, type Rung } from '../recovery/rungs.ts';
 
 /** One rung for one machine. */
-export interface RungStanding {
+export interface RungStatus {
   readonly rung: Rung;
   /** `passed`: milder than the ladder's current rung; `ahead`: not reached yet. */
   readonly place: 'passed' | 'here' | 'ahead';
@@ -17,9 +17,9 @@ export interface RungStanding {
 }
 
 /** Progress and limits of a machine's recovery. Times are epoch ms of the database. */
-export interface LadderStanding {
+export interface LadderStatus {
   /** Mildest rung first. */
-  readonly rungs: readonly RungStanding[];
+  readonly rungs: readonly RungStatus[];
   /** When the last request counts as failed; null: no request is waited for. */
   readonly patienceEndsAtMs: number | null;
   /** No rung starts before this; null: a rung may start now. */
@@ -31,7 +31,7 @@ export interface LadderStanding {
 }
 
 /** Pure: uses the machine's rows, its provider's capabilities, and the clock. */
-export function ladderStanding(row: MachineRow, now: LadderCircumstances): LadderStanding {
+export function ladderStatus(row: MachineRow, now: LadderCircumstances): LadderStatus {
   const { recovery } = row;
   const here = recovery ? STANDING_RUNGS.indexOf(recovery.rung) : -1;
   const step = nextStep(row, now);
@@ -54,7 +54,7 @@ export function ladderStanding(row: MachineRow, now: LadderCircumstances): Ladde
   };
 }
 
-function placeOf(rung: Rung, here: number): RungStanding['place'] {
+function placeOf(rung: Rung, here: number): RungStatus['place'] {
   const at = (STANDING_RUNGS as readonly Rung[]).indexOf(rung);
   // The ladder's position is never a step beside the ladder.
   if (at === -1) return 'ahead';

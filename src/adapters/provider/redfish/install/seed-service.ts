@@ -131,7 +131,7 @@ export interface SeedServiceDeps {
 }
 
 /** Finds installers' data in the records that all daemons share. */
-export function createSeedDesk(
+export function createSeedService(
   deps: SeedServiceDeps,
   { log, clock, instanceSetId }: Pick<DriverContext, 'log' | 'clock' | 'instanceSetId'>,
 ) {
@@ -226,7 +226,7 @@ export function createSeedDesk(
   };
 }
 
-export type SeedService = ReturnType<typeof createSeedDesk>;
+export type SeedService = ReturnType<typeof createSeedService>;
 
 /** Whether an address is in the machine's own network: /24, or /64. */
 function isNear(from: string, own: string): boolean {

@@ -13,16 +13,16 @@ import type { ProviderName } from '../../domain/ids.ts';
 import type { DaemonParts } from '../parts.ts';
 import { overdueCounts } from './overdue.ts';
 
-export interface StandingDeps {
+export interface StateGaugesDeps {
   readonly health: () => Promise<HealthReport>;
   /** End of the console's certificate, epoch ms; null: none. */
   readonly consoleNotAfterMs: () => number | null;
 }
 
 /** Replaces the gauges of the daemon and of its view of the fleet. Call it before each scrape. */
-export function createStanding(
+export function createStateGauges(
   parts: DaemonParts,
-  { health, consoleNotAfterMs }: StandingDeps,
+  { health, consoleNotAfterMs }: StateGaugesDeps,
 ): () => Promise<void> {
   const { clock, metrics, keeper, loops, mirror, taskPool } = parts;
   const has = (job: string) =>

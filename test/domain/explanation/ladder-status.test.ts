@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ladderStanding } from '../../../src/domain/explanation/ladder-standing.ts';
+import { ladderStatus } from '../../../src/domain/explanation/ladder-status.ts';
 import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';
 import { agentStarted, ladderRow, liveWork, machineRow, NOW_MS } from '../../support/facts.ts';
 
@@ -12,7 +12,7 @@ const lost = { agentStarted: agentStarted(NOW_MS - 300 * MINUTE) };
 
 test('shows the present rung, the past and future ones, and why some are left out', () => {
   const recovery = ladderRow({ rung: 'rebooting', attempts: 2, nextAtMs: NOW_MS + MINUTE });
-  const { rungs, coolsUntilMs, patienceEndsAtMs, next } = ladderStanding(
+  const { rungs, coolsUntilMs, patienceEndsAtMs, next } = ladderStatus(
     machineRow({ ...lost, recovery }),
     now,
   );
@@ -37,19 +37,19 @@ test('gives a request up when its patience ends, while work runs', () => {
     ...{ rung: 'rebooting', attempts: 2, askedRung: 'rebooting', askedAtMs: NOW_MS - MINUTE - 0.5 },
   });
   const row = machineRow({ ...lost, recovery, work: [liveWork('ShepherdRecovery')] });
-  expect(ladderStanding(row, now).patienceEndsAtMs).toBe(NOW_MS + 14 * MINUTE);
-  expect(ladderStanding({ ...row, work: [] }, now).patienceEndsAtMs).toBeNull();
+  expect(ladderStatus(row, now).patienceEndsAtMs).toBe(NOW_MS + 14 * MINUTE);
+  expect(ladderStatus({ ...row, work: [] }, now).patienceEndsAtMs).toBeNull();
 });
 
 test('says so at the end of the ladder', () => {
   const recovery = ladderRow({ rung: 'rebooting', attempts: 3 });
-  const { next, rungs } = ladderStanding(machineRow({ ...lost, recovery }), now);
+  const { next, rungs } = ladderStatus(machineRow({ ...lost, recovery }), now);
   expect(next).toMatchObject({ rung: null, end: expect.stringContaining('cannot') });
   expect(rungs.filter(({ place }) => place === 'here')).toHaveLength(1);
 });
 
 test('shows no past rungs before an episode', () => {
-  const { rungs, next } = ladderStanding(machineRow(lost), now);
+  const { rungs, next } = ladderStatus(machineRow(lost), now);
   expect(new Set(rungs.map(({ place }) => place))).toEqual(new Set(['ahead']));
   expect(next).toMatchObject({ rung: 'restartingAgent', attempt: 1 });
 });
