@@ -337,7 +337,7 @@ function clearProvider(_: Scene, wish: OperatorRequest<'clear-provider'>): Settl
   const { hold: kind, shelf } = wish;
   const parts = [
     ...(kind === null ? [] : [`holds of kind ${kind} are ended`]),
-    ...(shelf.length === 0 ? [] : [`off the shelf: ${shelf.join(', ')}`]),
+    ...(shelf.length === 0 ? [] : [`cooldown ended: ${shelf.join(', ')}`]),
   ];
   return done(parts.join('; '), wish);
 }

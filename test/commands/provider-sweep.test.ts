@@ -128,7 +128,7 @@ describe('leftovers', () => {
     const keys = await account();
     const before = await keys();
     expect(before).toHaveLength(2);
-    expect(await run()).toMatch(/^metal: 1 would be removed; --remove does it\n +ssh-key +\S+$/);
+    expect(await run()).toMatch(/^metal: 1 would be removed with --remove\n +ssh-key +\S+$/);
     expect(await keys()).toEqual(before);
     const { removed, dryRun } = JSON.parse(await run({ json: true, remove: true }));
     expect(dryRun).toBe(false);

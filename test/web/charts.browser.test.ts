@@ -92,7 +92,7 @@ test('draws a disagreement of actor and rows in both themes, and the outgoing tr
         await page.goto(served.url);
         await page.getByRole('alert').waitFor();
         expect(await page.getByRole('alert').textContent()).toContain(
-          'Its actor shows Running · late, but its rows say Quarantined · conflict.',
+          'The actor shows Running · late, but the database says Quarantined · conflict.',
         );
         const stateOf = (selector: string) =>
           page.locator(`[data-chart=life] ${selector}`).getAttribute('data-state');

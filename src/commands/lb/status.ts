@@ -96,7 +96,7 @@ export async function poolStatus(
     [...byName].map(([pool, places]) => blockOf(pool, places, width)).join('\n\n');
   return {
     ...{ document: { atMs, pools }, names: [...byName.keys()] },
-    text: pools.length === 0 ? 'no pool is configured, or recorded' : text,
+    text: pools.length === 0 ? 'no pool is configured or recorded' : text,
   };
 }
 
@@ -108,21 +108,21 @@ function foundText(pool: string, places: readonly Pool[], width: number): string
     places.map(({ addresses }) => new Map(addresses!.map((each) => [each.address, each.ports]))),
   );
   const found = [...merged].map(([address, ports]) => `${address} (${ports.join(', ')})`);
-  const where = found.join(', ') || 'no address that all of its balancers have';
-  return [paragraph(`${pool} is found at ${where}`, width)];
+  const where = found.join(', ') || 'no common address of all its balancers';
+  return [paragraph(`addresses of ${pool}: ${where}`, width)];
 }
 
 /** A pool at one load balancer, with its members. */
 function poolText(pool: Pool, nowMs: number, width: number): string {
   const { balancer, driver, state, isConfigured, isTended, settledAtMs, members, minActive } = pool;
-  const settled = settledAtMs === null ? 'never yet' : whenText(settledAtMs, nowMs);
+  const settled = settledAtMs === null ? 'never' : whenText(settledAtMs, nowMs);
   const kind = isConfigured ? driver : 'not configured here';
   const active = members.filter((each) => each.state === 'active').length;
   return [
     paragraph(`${pool.pool} at ${balancer} (${kind}): ${state ?? 'nothing was done yet'}`, width),
     ...troublesOf(pool, nowMs).map((text) => noteLines(text, width)),
     ...(isConfigured ? [] : [noteLines(strangeText(pool), width)]),
-    noteLines(`settled: ${settled}${isTended ? '' : `; no daemon tends ${balancer} now`}`, width),
+    noteLines(`settled: ${settled}${isTended ? '' : `; no daemon manages ${balancer} now`}`, width),
     noteLines(`${active} active of ${members.length} members; at least ${minActive}`, width),
     ...memberLines(members, nowMs, width),
   ].join('\n');
@@ -130,15 +130,15 @@ function poolText(pool: Pool, nowMs: number, width: number): string {
 
 /** The records are left from an earlier configuration, or belong to daemons with another configuration. */
 const STRANGE =
-  'daemons with this configuration do not tend it, and orders for its members wait: configure it ' +
-  'again, or let "shepherd lb forget" remove what is recorded of it';
+  'daemons with this configuration do not manage it, and orders for its members wait: configure it ' +
+  'again, or delete its records with "shepherd lb forget"';
 /** The same, if no order waits for the pool. */
 const STRANGE_AND_GONE =
-  'daemons with this configuration do not tend it, and nothing waits for it: "shepherd lb forget" ' +
-  'removes what is recorded of it';
+  'daemons with this configuration do not manage it, and nothing waits for it: "shepherd lb forget" ' +
+  'deletes its records';
 
 const strangeText = ({ isTended, members }: Pool): string => {
-  if (isTended) return 'a daemon with another configuration tends it';
+  if (isTended) return 'a daemon with another configuration manages it';
   return members.some(mayServe) ? STRANGE : STRANGE_AND_GONE;
 };
 
@@ -146,9 +146,7 @@ function troublesOf(pool: Pool, nowMs: number): string[] {
   const { reason, frozen, paused, tornDown, retryAtMs } = pool;
   return [
     ...(reason === null ? [] : [reason]),
-    ...(retryAtMs !== null && retryAtMs > nowMs
-      ? [`tried again ${whenText(retryAtMs, nowMs)}`]
-      : []),
+    ...(retryAtMs !== null && retryAtMs > nowMs ? [`next try ${whenText(retryAtMs, nowMs)}`] : []),
     ...(frozen ? [`FROZEN since ${whenText(frozen.atMs, nowMs)}: ${frozen.reason}`] : []),
     ...(paused
       ? [`PAUSED by ${paused.by} since ${whenText(paused.atMs, nowMs)}: ${paused.reason}`]

@@ -41,7 +41,7 @@ export async function loginByBrowser(
   options: Omit<HttpTransportOptions, 'token' | 'advice'>,
   { host, monotonic, sleep: wait, say }: DeviceMeans,
 ): Promise<string | null> {
-  const door = openHttpDoor({ ...options, token: null, advice: 'look at its address' });
+  const door = openHttpDoor({ ...options, token: null, advice: 'check its address' });
   const { signal } = new AbortController();
   // Nothing that a browser would add comes with it, so it does no harm wherever it was sent from.
   const headers = { 'sec-fetch-site': 'same-origin' };
@@ -53,7 +53,9 @@ export async function loginByBrowser(
   if (first.status !== 200 || typeof begun.device_code !== 'string') return null;
   const page = new URL('device', `${options.url.replace(/\/*$/, '')}/`).href;
   say(`open ${page} in a browser, log in there, and type the code ${printable(begun.user_code)}`);
-  say(`the code is good for ${Math.round(begun.expires_in / 60)} minutes; waiting for you`);
+  say(
+    `the code is valid for ${Math.round(begun.expires_in / 60)} minutes; waiting for your confirmation`,
+  );
   const endMs = monotonic() + begun.expires_in * 1_000;
   let intervalS = begun.interval;
   while (monotonic() < endMs) {
@@ -71,10 +73,10 @@ export async function loginByBrowser(
     if (answer.status === 200 && typeof token === 'string') return token;
     if (error === 'slow_down') intervalS += SLOWER_S;
     else if (error !== 'authorization_pending') {
-      throw new Denied(`the login did not succeed: ${printable(String(why ?? error))}`);
+      throw new Denied(`the login failed: ${printable(String(why ?? error))}; repeat the command`);
     }
   }
-  throw new Denied('the login did not succeed: nobody confirmed the code in time');
+  throw new Denied('the login failed: nobody confirmed the code in time; repeat the command');
 }
 
 function unanswered(error: unknown): null {
@@ -87,6 +89,6 @@ function parsed({ text }: Reply): Readonly<Record<string, unknown>> {
   try {
     return (JSON.parse(text) as Readonly<Record<string, unknown>> | null) ?? {};
   } catch (cause) {
-    throw new Malformed('what answers there is no console of Shepherd', { cause });
+    throw new Malformed('this address is not a console of Shepherd', { cause });
   }
 }

@@ -42,7 +42,7 @@ const lines = (values: readonly object[]): string =>
 
 const PARTS: readonly BundlePart[] = [
   answered('version.json', 'Version of the daemon that answers', '/version'),
-  answered('whoami.json', 'Who made this archive', '/whoami'),
+  answered('whoami.json', 'User who created this archive', '/whoami'),
   answered('fleet.json', 'Status of the fleet, guard and budget', '/fleet'),
   answered('guard.json', 'The guard over recovery', '/guard'),
   {

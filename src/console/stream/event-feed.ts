@@ -58,7 +58,7 @@ export function createEventFollower({ events, clock, log }: FollowerDeps): Event
     for (const feed of [...feeds]) if (feed.at !== newest) await fill(feed, signal);
   };
   const failed = (err: unknown) =>
-    log.warn({ err }, 'events cannot be read; who follows them waits');
+    log.warn({ err }, 'events cannot be read; followers of the event stream wait');
   const run = async ({ signal }: AbortController) => {
     while (!signal.aborted) {
       await look(signal).catch((err: unknown) => {

@@ -109,7 +109,7 @@ export interface PoolsViewDeps {
   readonly board: Pick<PoolsState, 'tended'>;
 }
 
-/** The console's view of pools: rows for all, health for those tended here. */
+/** The console's view of pools: rows for all, health for those managed here. */
 export const createPoolsView = (deps: PoolsViewDeps) => (): readonly PoolSummary[] =>
   poolSummaries({
     ...deps,
@@ -133,7 +133,7 @@ export interface StrangePoolsDeps {
 }
 
 /**
- * Warns once about each pool that has recorded members but is neither tended nor in this daemon's
+ * Warns once about each pool that has recorded members but is neither managed nor in this daemon's
  * configuration: requests that wait for a drain of its members wait until it is.
  * @returns to be called when facts or pool rows may have changed.
  */
@@ -161,7 +161,7 @@ export function watchStrangePools({ pools, mirror, log }: StrangePoolsDeps): () 
 
 const STRANGE =
   'a pool without configuration here has recorded members: orders for them wait until a daemon ' +
-  'tends it; configure it again, or delete its records with "shepherd lb forget"';
+  'manages it; configure it again, or delete its records with "shepherd lb forget"';
 
 function servingAt(facts: ReturnType<Mirror['facts']>, at: PoolName): number {
   let count = 0;

@@ -227,7 +227,7 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
     const cause = shelf.get(slotId);
     if (cause === undefined) return null;
     choice.penalised += 1;
-    return `it is on the shelf: ${cause}`;
+    return `it is in cooldown: ${cause}`;
   };
 }
 

@@ -28,8 +28,8 @@ describe('status', () => {
 
   const HTTP = { address: '192.0.2.1', ports: [80, 443] };
   testRows([
-    [[HTTP], [{ ...HTTP, ports: [80] }], 'api is found at 192.0.2.1 (80)'],
-    [[HTTP], [], 'api is found at no address that all of its balancers have'],
+    [[HTTP], [{ ...HTTP, ports: [80] }], 'addresses of api: 192.0.2.1 (80)'],
+    [[HTTP], [], 'addresses of api: no common address of all its balancers'],
     [[HTTP], null, null],
     [[], [], null],
   ])('vector 26: of %j and %j it tells %s', async (one, other, expected) => {

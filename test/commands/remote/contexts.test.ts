@@ -122,7 +122,8 @@ describe('a token', () => {
 
   test('goes in clear to no other machine, unless it is said that it may', async () => {
     const env = { SHEPHERD_TOKEN: 'shp_y' };
-    const refusal = /would be sent in clear to http:\/\/fleet\.example\/; .*--allow-insecure-http/;
+    const refusal =
+      /would be sent unencrypted to http:\/\/fleet\.example\/; .*--allow-insecure-http/;
     expect(() => openDoor({ url }, means, env)).toThrow(refusal);
     expect(() => openDoor({}, means, { ...env, SHEPHERD_URL: url })).toThrow(refusal);
     writeContexts({ current: 'far', contexts: { far: { url, token } } });

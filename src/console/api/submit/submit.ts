@@ -88,7 +88,7 @@ export function createFiling(deps: FilingDeps): Filing {
     async file(ask, asker) {
       const { key } = asker;
       if (filing.has(key)) {
-        throw new Problem('still-filing', 'A request with this key is being filed', {
+        throw new Problem('still-filing', 'A request with this key is being submitted', {
           retryAfterSeconds: 1,
         });
       }
@@ -171,7 +171,7 @@ async function fileOne(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promise
       provider !== null &&
       slotId !== null &&
       (name === slot(provider, slotId) || (name === machineId && name !== undefined));
-    if (!isSame) throw new KeyReused(`key "${key}" was used for something else`);
+    if (!isSame) throw new KeyReused(`key "${key}" was used for another request; choose a new key`);
     requireMachineRight(person, wish, [provider]);
     return request(at(wish, { provider, slotId, machineId }));
   }
@@ -187,7 +187,7 @@ async function fileBatch(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promi
   const before = await deps.requests.readBatch(key, new AbortController().signal);
   if (before) {
     if (before.digest === digest && before.head.by === person.name) return before;
-    throw new KeyReused(`key "${key}" was used for something else`);
+    throw new KeyReused(`key "${key}" was used for another request; choose a new key`);
   }
   const selected = meant(deps, ask, asker);
   const common = commonOf(ask, asker);
@@ -253,7 +253,7 @@ function meant(deps: FilingDeps, ask: MachineAsk, asker: Unfiled, isDry = false)
 /** @throws {Problem} */
 function requireFuture(wish: OperatorRequest<MachineVerb>, nowMs: number): void {
   if (!('untilMs' in wish) || wish.untilMs === null || wish.untilMs > nowMs) return;
-  const detail = 'it is past already';
+  const detail = 'it is in the past';
   throw new Problem('malformed', `untilMs: ${detail}`, {
     errors: [{ pointer: '#/body/untilMs', detail }],
   });
@@ -264,7 +264,7 @@ function requireCount(count: number, expected: number | undefined): void {
   if (count === expected) return;
   const found = `${count} ${count === 1 ? 'machine is' : 'machines are'} meant`;
   if (expected === undefined) {
-    const how = `confirm with expectCount ${count}, or see which with dryRun=true`;
+    const how = `confirm with expectCount ${count}, or list them with dryRun=true`;
     throw new Problem('malformed', `${found}; ${how}`);
   }
   const detail = `${found}, not ${expected} as expectCount says; nothing was done`;
@@ -276,14 +276,16 @@ function requireUnchanged(fleet: FleetView, selected: readonly Selected[], seen:
   const [only, ...others] = selected;
   const entry = only && fleet.entries.get(only.slot);
   if (others.length > 0 || !entry) {
-    throw new Problem('malformed', 'If-Match is for one machine that is known');
+    throw new Problem('malformed', 'If-Match is only for one known machine');
   }
   const etag = etagOf(entry, fleet);
   if (seen === '*' || seen === etag) return;
   const { state, substate } = entry;
-  throw new Problem('changed', `It is ${state} · ${substate} now, and not as you saw it`, {
-    members: { current: { ...machineRow(entry, fleet), etag } },
-  });
+  throw new Problem(
+    'changed',
+    `The machine changed since you read it: it is ${state} · ${substate} now`,
+    { members: { current: { ...machineRow(entry, fleet), etag } } },
+  );
 }
 
 const outlookOf = async (
