@@ -64,7 +64,7 @@ export const PROBLEMS = {
   },
   'key-reused': {
     status: 422,
-    title: 'The key was used for something else',
+    title: 'The key was used for another request',
     about: 'An idempotency key stands for one request. Choose a new key for a new request.',
   },
   refused: {

@@ -38,7 +38,7 @@ describe('status', () => {
     const { url } = await openConsole({ fleet });
     const door = openHttpDoor({ url, token: null, version: '0.0.0', advice: '' });
     const { stdout } = await s.run(['lb', 'status'], { door });
-    expect(/^api is found .*$/m.exec(stdout)?.[0] ?? null).toBe(expected);
+    expect(/^addresses of api: .*$/m.exec(stdout)?.[0] ?? null).toBe(expected);
   });
 
   test('a console that does not know all machines yet is asked again, and not believed', async () => {

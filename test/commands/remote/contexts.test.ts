@@ -141,7 +141,7 @@ describe('a token', () => {
 
   test('is not told to the console that another one of the fleet names', () => {
     const door = openHttpDoor({ url: 'https://a.example/', token, version: '1', advice: '' });
-    expect(() => door.elsewhere(far)).toThrow(/would be sent in clear/);
+    expect(() => door.elsewhere(far)).toThrow(/would be sent unencrypted/);
   });
 
   test('of the environment goes to the address of flag or environment, and to no context', async () => {

@@ -48,7 +48,7 @@ describe('machine wait', () => {
     'asks again after %j, and is late in the end',
     async (no) => {
       const met = await waiting(slot, (look) => (look < 9 ? no : running));
-      expect(met).toMatchObject({ code: 0, stdout: expect.stringContaining('is met') });
+      expect(met).toMatchObject({ code: 0, stdout: expect.stringContaining('is reached') });
       expect(await waiting(slot, () => no)).toMatchObject({ code: 3, nowMs: 60_000 });
       const late = await waiting(slot, (look) => (look === 1 ? machine() : no));
       expect(late).toMatchObject({

@@ -262,7 +262,7 @@ function requireFuture(wish: OperatorRequest<MachineVerb>, nowMs: number): void 
 /** @throws {Problem} the number of matched machines was not confirmed, or differs. */
 function requireCount(count: number, expected: number | undefined): void {
   if (count === expected) return;
-  const found = `${count} ${count === 1 ? 'machine is' : 'machines are'} meant`;
+  const found = `${count} ${count === 1 ? 'machine is' : 'machines are'} selected`;
   if (expected === undefined) {
     const how = `confirm with expectCount ${count}, or list them with dryRun=true`;
     throw new Problem('malformed', `${found}; ${how}`);
