@@ -345,7 +345,7 @@ export interface HeldSecret {
 export interface Controller {
   /** The provider's name for it, 1–128 printable characters. */
   readonly id: string;
-  /** It accepts connections without an answer, for so long that it will not recover by itself. */
+  /** It has accepted connections without a reply for too long to recover by itself. */
   readonly hangs: boolean;
 }
 

@@ -62,8 +62,8 @@ export interface Settlement {
 }
 
 /**
- * The end of the request; null: it stays open, because it is work that may still be carried out, or
- * has a verb that this program does not know.
+ * The end of the request. Null: the request stays open, because daemons may still carry it out, or
+ * its verb is unknown to this program.
  */
 export function settlementOf(scene: Scene): Settlement | null {
   const { request, row, now } = scene;

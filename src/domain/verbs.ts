@@ -332,8 +332,8 @@ export const VERBS = {
   },
   freeze: { of: 'scope', care: 'careful', details: SCOPE },
   /**
-   * A freeze that ends by itself. It is a verb of its own because a daemon of the version before would
-   * ignore a new detail of `freeze` and freeze without an end. It leaves a verb that it does not know open.
+   * A freeze that ends by itself. A daemon of the previous version would ignore a new detail of
+   * `freeze` and freeze without an end. It leaves an unknown verb open.
    */
   'freeze-until': { of: 'scope', care: 'careful', details: { untilMs: FREEZE_END } },
   thaw: { of: 'scope', care: 'careful', details: SCOPE },

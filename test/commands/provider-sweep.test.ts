@@ -190,7 +190,9 @@ describe('records of a provider that is not configured', () => {
     await lease!.release();
     const { witness } = await daemon.intents.open({ provider: BARN, slotId: 's', hostname: 'm' });
     await daemon.intents.adopt(witness, providedOf('x', { provider: BARN, reservationId: 's' }));
-    await expect(run({ remove: true, expectCount: 2 })).rejects.toThrow('barn still has 1 machines');
+    await expect(run({ remove: true, expectCount: 2 })).rejects.toThrow(
+      'barn still has 1 machines',
+    );
     await daemon.close();
     expect(await left()).toEqual(all);
   });

@@ -190,7 +190,9 @@ export function poolOf(verb: Verb, parameters: unknown): Pick<RequestRow, 'pool'
 export function requireSame(asked: SubmittedRequest, before: KeptRequest): void {
   if (contentOf(asked) === contentOf(before)) return;
   const what = `${before.verb} by ${before.by}: ${before.reason}`;
-  throw new KeyReused(`key "${asked.key}" was used for another request (${what}); choose a new key`);
+  throw new KeyReused(
+    `key "${asked.key}" was used for another request (${what}); choose a new key`,
+  );
 }
 const contentOf = ({ verb, provider, slotId, machineId, by, reason, batch, parameters }: Content) =>
   JSON.stringify([...[verb, provider, slotId, machineId, by, reason, batch], sorted(parameters)]);

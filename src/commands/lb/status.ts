@@ -8,23 +8,23 @@ import { mayServe } from '../../domain/balancing/members.ts';
 import { mergedAddresses } from '../../domain/balancing/pools.ts';
 import { spanText } from '../../lib/texts.ts';
 
-/** A pool at one of its balancers, as the API tells of it. */
+/** A pool at one of its balancers, as the API describes it. */
 export type Pool = Pools['pools'][number];
 export type Member = Pool['members'][number];
 
-/** Which pool is meant, and whether only at one of its balancers. */
+/** A pool, optionally limited to one of its balancers. */
 export interface PoolNamed {
   readonly pool: string;
   readonly balancer?: string | undefined;
 }
 
-/** At the least between two looks at pools. */
+/** Minimum pause between two reads of the pools. */
 const LOOK_MS = 1_000;
 
 /**
- * Looks at all pools again and again, until what is seen is over, or the time is, or it is given up; also
- * while the console is away for a while.
- * @returns what was seen last; null: nothing was.
+ * Reads all pools repeatedly until `look` reports the end, the time is over, or the caller aborts.
+ * Continues while the console is away.
+ * @returns the last result; null: no read succeeded.
  */
 export async function watchPools<Seen>(
   { client, signal, monotonic, sleep }: Session,
@@ -42,12 +42,12 @@ export async function watchPools<Seen>(
     );
     last = found?.seen ?? last;
     if (found?.isOver || monotonic() >= endMs || signal.aborted) return last;
-    // Of many members a look costs the console something, and it has others to answer.
+    // With many members a read is expensive for the console, which has other clients.
     await sleep(Math.max(LOOK_MS, 10 * (monotonic() - beganMs)));
   }
 }
 
-/** The places of one pool, or of all. @throws {NotFound} there is no such pool. */
+/** The places of one pool, or of all pools. @throws {NotFound} no pool has this name. */
 export function placesOf<Place extends { readonly pool: string }>(
   wanted: string | undefined,
   all: readonly Place[],

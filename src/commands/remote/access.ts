@@ -64,9 +64,9 @@ export interface LoginFlags {
 }
 
 /**
- * `shepherd login URL`: makes a context of a console, and uses it from now on. At a terminal a person
- * confirms the login in a browser; else the token is read from the standard input, or printed by a
- * command at each use.
+ * `shepherd login URL`: makes a context of a console, and uses it from now on. At a terminal a
+ * person confirms the login in a browser. Otherwise the token comes from standard input, or a
+ * command prints it at each use.
  * @throws {Refused} the console refuses the token. @throws {NoConsole}
  */
 export async function login(

@@ -7,7 +7,7 @@ import { API, openHttpDoor, type HttpTransportOptions, type Reply } from './clie
 import { NoConsole } from './failures.ts';
 import { remark } from './session.ts';
 
-/** What a login by a browser works with. */
+/** Dependencies of a login by a browser. */
 export interface DeviceMeans {
   readonly host: string;
   readonly monotonic: () => number;
@@ -34,7 +34,7 @@ const SLOWER_S = 5;
 
 /**
  * Login by a code that a person confirms in a browser (RFC 8628).
- * @returns the token; null: the console is of a version that has no such login.
+ * @returns the token; null: the version of the console has no login by a browser.
  * @throws {Denied} the person refused it, or did not confirm it in time.
  */
 export async function loginByBrowser(
@@ -43,7 +43,7 @@ export async function loginByBrowser(
 ): Promise<string | null> {
   const door = openHttpDoor({ ...options, token: null, advice: 'check its address' });
   const { signal } = new AbortController();
-  // Nothing that a browser would add comes with it, so it does no harm wherever it was sent from.
+  // The request carries no browser credentials, so this header cannot enable a cross-site attack.
   const headers = { 'sec-fetch-site': 'same-origin' };
   const ask = async (path: string, body: object): Promise<Reply> =>
     door.send({ method: 'POST', path: `${API}/device/${path}`, headers, body, signal });
@@ -64,7 +64,8 @@ export async function loginByBrowser(
       ...CLIENT,
       ...{ grant_type: GRANT, device_code: begun.device_code },
     }).catch(unanswered);
-    // RFC 8628, 3.5: who gets no answer asks less often. A daemon or a proxy may just restart.
+    // RFC 8628, 3.5: a client without a reply polls less often. A daemon or a proxy may just
+    // restart.
     if (answer === null || answer.status >= 500) {
       intervalS += SLOWER_S;
       continue;

@@ -191,8 +191,8 @@ const SECRET_KEY =
 const TEXT_MAX = 200;
 
 /**
- * The configuration as it is written, with references to secrets. Comments, texts under a key that sounds
- * secret, paths of URLs and long texts are left out: they may hold a secret that is written out by mistake.
+ * The configuration as it is written, with references to secrets. Leaves out comments, long texts,
+ * paths of URLs and texts under a key that sounds secret, because they may contain a secret.
  * @throws {UsageError} the file cannot be read.
  */
 function configText(file: string): string {

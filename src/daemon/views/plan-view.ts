@@ -171,7 +171,7 @@ function planOf(desk: PoolService, { mirror, wishes: book }: DaemonParts) {
     ...{ pool, balancer: name.balancer, capabilities: balancer.capabilities, wishes, elsewhere },
     ...{ members: rows, memory, tried: { troubles, refusals }, row: desk.standing(), sha256 },
     observed: away ? null : (desk.seen()?.objects ?? null),
-    failure: away?.why ?? (desk.seen() ? null : 'it was not looked at yet'),
+    failure: away?.why ?? (desk.seen() ? null : 'the balancer was not read yet'),
     addressOf: (machine) => memberAddress(rowOf(machine)?.provided?.address ?? null),
     nameOf: (machine) => wishes.get(machine)?.slot ?? machine,
     nowMs: mirror.nowMs(),

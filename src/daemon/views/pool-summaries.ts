@@ -133,8 +133,8 @@ export interface StrangePoolsDeps {
 }
 
 /**
- * Warns once about each pool that has recorded members but is neither managed nor in this daemon's
- * configuration: requests that wait for a drain of its members wait until it is.
+ * Warns once about each pool with recorded members that no daemon manages and this daemon does not
+ * configure. Until then, orders for its members wait for their drain.
  * @returns to be called when facts or pool rows may have changed.
  */
 export function watchStrangePools({ pools, mirror, log }: StrangePoolsDeps): () => void {
