@@ -190,7 +190,7 @@ test('static passes with a known key as far as a list permits, and fails with an
 test('B4: static without a key follows its policy, by default strict', async () => {
   const { section, ssh } = await listOf('none');
   const tofu = await runToPass({ ...section, hostKeyPolicy: 'tofu' }, { ssh });
-  expect(resultOf(tofu, 'host-key').message).toMatch(/^nothing proves it; the policy pins/);
+  expect(resultOf(tofu, 'host-key').message).toMatch(/^no proof of the key; the policy pins/);
 
   const strict = await runToPass(section, { ssh: { ...ssh, hostKeyPolicy: 'tofu' } });
   expect(skippedIn(strict)).toEqual({

@@ -83,7 +83,7 @@ test('V34: the machine page shows the history, folded except failures, the ladde
   // Arrows to other states cross the box, so the timer names its target.
   await becomes(page, '[data-chart=life] text.timer', /^silent in \d/);
   from = silent;
-  await becomes(page, '[data-told=timer]', /it stays where it is.*in \dm/);
+  await becomes(page, '[data-told=timer]', /the state stays the same.*in \dm/);
   expect(await page.locator('[data-chart=life] text.timer').count(), 'it leads nowhere').toBe(0);
   await becomes(page, '.hardware', /manufacturer ACME.*vendor <b>CPU<\/b>.*cores 8/s);
   await becomes(page, '.asked', 'There was no request for this machine.');
