@@ -63,7 +63,7 @@ test('V18: the charts of a machine have roles and names, are drawn, and count do
       expect.stringMatching(/^working, current/),
     ]);
     expect(await current('One attempt to bring a machine back: its states')).toEqual([
-      expect.stringMatching(/^awaitingBoot, current; Polls for/),
+      expect.stringMatching(/^awaitingBoot, current; Waits for a new boot id/),
     ]);
     expect(await page.getByText('Before: Running · silent 3m').textContent()).toContain(
       'because no heartbeat within <b>the</b> deadline.',
