@@ -14,8 +14,8 @@ const AGAIN_MS = 24 * 3600_000;
 const CHECK_MS = 10 * 60_000;
 
 /**
- * Decides which heartbeats carry the hardware report: not the first one, then each until one
- * succeeds; again once a day, on request, and after a change.
+ * Decides which heartbeats carry the hardware report. Skips the first heartbeat, then uses each
+ * until one succeeds. Repeats the report once a day, on request, and after a change.
  */
 export function createHardwareSchedule(deps: HardwareScheduleDeps) {
   const { collect, now, log } = deps;

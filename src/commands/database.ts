@@ -54,7 +54,7 @@ export async function throwAwayDatabase(
     throw new UsageError('this deletes every machine and all history; confirm with --throw-away');
   }
   await migrateDown(databaseUrlOf(options), silentLog, options.name);
-  return `the database ${options.name} has no schema any more`;
+  return `the schema of the database ${options.name} is removed`;
 }
 
 /** `shepherd db status`: exit status 1 if something must be done before a daemon can work. */
@@ -79,7 +79,7 @@ function factsOf(status: DatabaseStatus): LabelledValue[] {
     ['schema', `${schema.version}${schema.kind === 'current' ? '' : ` (${schema.kind})`}`],
     ['pending', named(schema.pending)],
     ['unknown here', named(schema.unknown)],
-    ['rights', good ? `${rights.role} has what a daemon needs, and nothing more` : 'see below'],
+    ['rights', good ? `${rights.role} has exactly the rights that a daemon needs` : 'see below'],
     ['sessions', `${sessions.length} live`],
     ...sessions.map(({ component, runtimeInfo, createdAtMs }): LabelledValue => [
       '',

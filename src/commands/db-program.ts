@@ -11,10 +11,10 @@ interface Common {
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 const THROW_AWAY_HELP = `
-Deletes all data. The database is the only record of the devices that are ours, so the command refuses unless
+Deletes all data. The database is the only record of Shepherd's devices, so the command refuses unless
   - you give --throw-away and the name of the database;
   - no daemon uses it;
-  - it records no machine and no unsettled creation, or its owner marked it before with
+  - it records no machine and no unfinished creation, or its owner marked it before with
       COMMENT ON DATABASE "name" IS 'throw-away'`;
 
 const CONFIG = '--config /etc/shepherd/shepherd.yaml';

@@ -7,7 +7,7 @@ import { acting, byFlags, remote, type Through } from './remote/flags.ts';
 import type { ScopeFlags } from './remote/verbs.ts';
 
 const FREEZE_HELP = `
-A freeze stops new recoveries, whoever asks for them. Recoveries that are under way go on. A freeze by an
+A freeze stops new recoveries, also those that an operator requests. Recoveries that are under way go on. A freeze by an
 operator lasts until an operator thaws it, or until --for is over. A second freeze replaces the end. After
 a freeze daemons look at each machine as it is then.`;
 
@@ -83,12 +83,12 @@ export function addProviderReading(provider: Command, through: Through = byFlags
     'shepherd provider status hetzner -o json',
   );
   examples(
-    asking(provider.command('clear'), '30s', 'it is over')
+    asking(provider.command('clear'), '30s', 'capacity is back')
       .argument('<provider>', 'Name of the provider')
       .argument('[slots...]', 'Slots to try again, by their IDs')
       .description('Try failed slots again, or end holds of a provider, before their time')
       .option('--all-slots', 'Try every failed slot again. Needs --expect-count', false)
-      .option('--expect-count <n>', 'Refuse unless exactly this many slots are meant', countOf)
+      .option('--expect-count <n>', 'Refuse unless exactly this many slots are selected', countOf)
       .addOption(
         new Option('--hold <kind>', 'End all holds of this kind instead').choices(
           PROVIDER_HOLD_KINDS,

@@ -14,11 +14,11 @@ export function addLogCommands(cli: Command, through: Through = byFlags): void {
 
 const BUNDLE_HELP = `
 The archive has versions, status, machines, explanations, providers, pools, daemons, requests, events,
-metrics and recent logs. Secrets are left out. manifest.json lists the files, and what could not be read.`;
+metrics and recent logs. Secrets are left out. manifest.json lists the files and the missing parts.`;
 
 function addSupportBundle(cli: Command, through: Through): void {
   const bundle = connecting(cli.command('support-bundle'))
-    .description('Write an archive for somebody who helps you to find a fault, without secrets')
+    .description('Write an archive without secrets, for somebody who helps you to find a fault')
     .option('-o, --output <file>', 'Archive to write. Default: shepherd-support-TIME.tar.gz')
     .option('--config <file>', 'Add this configuration file without its secrets')
     .action(

@@ -87,7 +87,7 @@ function addReading(machine: Command, through: Through): void {
   );
   examples(
     naming(machine, 'history')
-      .description('Show what happened to a machine. For a slot: to all machines that were on it')
+      .description('Show the history of a machine, or of a slot and all its machines')
       .option('--limit <n>', 'Show at most this many lines, the latest ones', someOf, HISTORY_LINES)
       .action(act(async () => (await machineCommands()).showHistory)),
     'shepherd machine history rack/b4-07 --limit 200',
@@ -137,7 +137,7 @@ const EXAMPLES: Readonly<Record<MachineVerb, readonly string[]>> = {
     "shepherd machine release rack/b4-07 --forget-host-key --yes --reason 'new disk'",
   ],
   reinstall: [
-    '# Without --yes it shows what would happen and asks for nothing.',
+    '# Without --yes the command only shows what would happen.',
     "shepherd machine reinstall rack/b4-07 --reason 'new base image'",
     "shepherd machine reinstall rack/b4-07 --yes --reason 'new base image'",
   ],

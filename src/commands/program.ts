@@ -28,7 +28,7 @@ export function createProgram(version: string): Command {
   const cli = layOutHelp(new Command('shepherd'))
     .description('Keeps a fleet of physical machines alive.')
     .version(version, '-V, --version', 'Print the version')
-    .showHelpAfterError('(add --help to see what is possible)')
+    .showHelpAfterError('(add --help to list commands and options)')
     .helpCommand('help [command]', 'Show the help of a command')
     .exitOverride();
   examples(

@@ -15,7 +15,7 @@ const setId = (text: string): string => {
 };
 const TEST_HELP = `
 The test creates a machine, looks at it, changes it and destroys it, and cleans up whatever happens. It
-touches only devices of its own instance set. Give it settings of its own for whatever belongs to one
+touches only devices of its own instance set. Give the test its own values for settings that belong to one
 instance set, such as the label of an SSH key. A driver that cannot create machines is tested on one
 machine of its inventory.
 
@@ -89,7 +89,7 @@ export function addProviderCommands(
     .option('--remove', 'Remove the leftovers. Without this they are only listed', false)
     .option(
       '--expect-count <n>',
-      'For an unconfigured provider: refuse unless it has exactly this many records',
+      'For an unconfigured provider: refuse unless it has exactly this number of records',
       countOf,
     )
     .addOption(jsonOption())

@@ -43,8 +43,8 @@ const TESTER_TAG = 'conformance-test';
 /**
  * Opens a configured provider for the conformance test, with the instance set of the test instead of the
  * instance set of the fleet.
- * @throws {UsageError} no provider matches, its section has mistakes, or a provider of the configuration
- *   has the instance set `setId`: the test would treat its machines as its own.
+ * @throws {UsageError} no provider matches, its section has mistakes, or a configured provider has
+ * the instance set `setId`.
  */
 export function createSubject(options: SubjectOptions, means: SubjectMeans): Subject {
   const { config, wanted, setId, image, tester, publicKey, version } = options;

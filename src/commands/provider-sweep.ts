@@ -83,7 +83,7 @@ function inWords(name: string, removed: SweepReport['removed'], isDone: boolean)
   const lines = removed.map(({ kind, id }) => [`  ${plainText(kind)}`, plainText(id)]);
   const head = isDone
     ? `${name}: ${removed.length} removed`
-    : `${name}: ${removed.length} would be removed; --remove does it`;
+    : `${name}: ${removed.length} would be removed with --remove`;
   return `${head}\n${toTable(lines)}`;
 }
 
@@ -113,7 +113,7 @@ export async function sweepRecords(options: SweepRecordsOptions): Promise<Comman
 function leftInWords(left: readonly { readonly provider: string; readonly records: number }[]) {
   if (left.length === 0) return 'no unconfigured provider has records';
   return [
-    'records of unconfigured providers; the things that they describe may still be at the vendor:',
+    'records of unconfigured providers; the devices in them may still exist at the vendor:',
     toTable(left.map(({ provider, records }) => [`  ${plainText(provider)}`, String(records)])),
     'a provider that you configure again under its name continues with its records',
   ].join('\n');
@@ -137,7 +137,7 @@ const unknownText = (name: ProviderName, { providers }: Config): string =>
 
 function requireCount(count: number, expected: number | undefined): void {
   if (expected === count) return;
-  const found = `${count} records would be removed, and nobody would know any more whose the things at the vendor are`;
+  const found = `${count} records would be removed, which are the only proof that the devices at the vendor are Shepherd's`;
   throw new UsageError(
     expected === undefined
       ? `${found}; confirm with --expect-count ${count}`
@@ -151,7 +151,7 @@ async function requireForgotten(bmdb: Bmdb, name: ProviderName, signal: AbortSig
   const known = machines.filter(({ provided }) => provided?.provider === name).length;
   if (known === 0) return;
   throw new UsageError(
-    `${known} machines of ${name} are known, and only these records prove that they are ours; ` +
+    `${name} still has ${known} machines, and only these records prove that they are Shepherd's; ` +
       'configure the provider again and give the machines back first',
   );
 }
@@ -193,7 +193,7 @@ async function drop(
 function told(name: ProviderName, keys: readonly string[], removed: number): CommandOutput {
   const head =
     removed > 0
-      ? `${name}: ${removed} of ${keys.length} records removed; the things at the vendor stay`
+      ? `${name}: ${removed} of ${keys.length} records removed; the devices at the vendor stay`
       : `${name} is not configured; ${keys.length} records of it would be removed; confirm with ` +
         `--remove --expect-count ${keys.length}`;
   return {

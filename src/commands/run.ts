@@ -28,7 +28,7 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     for (const { path, message } of warnings) {
       process.stdout.write(`${file}: warning: ${path.join('.')} ${message}\n`);
     }
-    process.stdout.write(`${file}: the configuration is good\n`);
+    process.stdout.write(`${file}: the configuration is valid\n`);
     return;
   }
   const live = createLiveLine(process.stderr, systemClock);

@@ -22,7 +22,7 @@ const optionName = (name: string): string =>
 /** Adds an option for each detail of the verb, and `--yes` if the verb may destroy data. */
 export function addDetails(command: Command, verb: MachineVerb): Command {
   for (const [name, detail] of detailsOf(verb)) addDetail(command, optionName(name), detail);
-  const isAgreed = 'Really ask for it. Without this the command only shows what would happen';
+  const isAgreed = 'Really do it. Without this the command only shows what would happen';
   if (described(verb).care === 'destroying') command.option('--yes', isAgreed, false);
   for (const [name, detail] of detailsOf(verb)) {
     if (detail.kind !== 'flag' || detail.lost === undefined) continue;

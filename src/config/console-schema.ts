@@ -5,8 +5,8 @@ import type { Secret, Surroundings } from '../settings/secret.ts';
 
 const TOKEN_MIN_LENGTH = 16;
 const TOO_SHORT =
-  `leads to a token of fewer than ${TOKEN_MIN_LENGTH} characters, which can be guessed; ` +
-  'make one with openssl rand -hex 16';
+  `is a token of fewer than ${TOKEN_MIN_LENGTH} characters, which can be guessed; ` +
+  'create one with openssl rand -hex 16';
 const isHardToGuess = (token: Secret): boolean => token.read().length >= TOKEN_MIN_LENGTH;
 
 const tokenSecret = (meaning: string, around: Surroundings) =>

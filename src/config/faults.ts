@@ -54,7 +54,7 @@ export function placeholdersIn(value: unknown, path: readonly PropertyKey[] = []
   ]);
 }
 const isPlaceholder = (text: string) => /fixme/i.test(text);
-const PLACEHOLDER = 'still holds the placeholder FIXME; replace it by a value of your own';
+const PLACEHOLDER = 'still contains the placeholder FIXME; replace it with your own value';
 
 /** Faults of `more` at paths without an earlier fault. */
 export function alsoAt(faults: readonly Fault[], more: readonly Fault[]): Fault[] {

@@ -65,7 +65,7 @@ function strangers(
     .filter((each) => !known.includes(each))
     .map((each) => ({
       path: ['pools', name, ...key.split('.')],
-      message: `names ${JSON.stringify(each)}, but ${what}; give a name from there`,
+      message: `names ${JSON.stringify(each)}, but ${what}; configure it there, or give another name`,
     }));
 }
 

@@ -45,7 +45,8 @@ export function readProvidersOnly(options: ProvidersOnlyOptions): ProvidersOnly 
   const { text, name: file, around, drivers = DRIVERS } = options;
   const { value } = readYaml(text, file);
   const { providers, ssh } = value as { providers?: unknown; ssh?: unknown };
-  if (!isRecord(providers)) throw new UsageError(`${file} has no section providers`);
+  if (!isRecord(providers))
+    throw new UsageError(`${file} has no section providers; add one, or name another file`);
   const schema = z.object({ providers: providersSchema(around, drivers) });
   const source = { ...noSource, name: file };
 

@@ -161,7 +161,7 @@ const databaseSchema = (around: Surroundings) =>
       .prefault('listen'),
   }).refine((database) => hasExactlyOne(database, 'url', 'embedded'), {
     when: () => true,
-    error: 'names no database or two; give either url or embedded: { dataDir: … }',
+    error: 'needs one database; give either url or embedded: { dataDir: … }',
   });
 
 /** True unless `value` is a section with none or both of the keys. */

@@ -51,7 +51,7 @@ const WEBHOOK_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const isSafe = (url: string): boolean =>
   url.startsWith('https:') || /^http:\/\/(127\.[\d.]+|\[::1\]|localhost)(:|\/|$)/.test(url);
 const NO_SECRET =
-  'leads to no signing secret; give whsec_ and 24 to 64 bytes in base64, such as of ' +
+  'is not a signing secret; give whsec_ and 24 to 64 bytes in base64, such as from ' +
   'echo whsec_$(openssl rand -base64 32), or whsk_ and an ed25519 key';
 
 /** Receivers of events over HTTP. */

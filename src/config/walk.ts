@@ -81,8 +81,8 @@ export function variantsOf(section: z.ZodType): ReadonlyMap<string, z.ZodType> {
 }
 
 /**
- * The schema of the section, leaf or list item at a path of the configuration; for variants, the
- * one chosen by `value` (the whole configuration as written).
+ * The schema of the section, leaf or list item at a path of the configuration. `value` is the whole
+ * configuration as written, and selects among variants.
  */
 export function schemaAt(
   root: z.ZodType,

@@ -56,7 +56,7 @@ export function checkedProvider(type: string, provider: Provider): Provider {
       const { error } = schema.safeParse(answer);
       if (!error) return answer;
       const { path, message } = error.issues[0]!;
-      const what = `the driver's ${method} answered with ${path.join('.') || 'what'}: ${message}`;
+      const what = `the driver's ${method} returned an invalid ${path.join('.') || 'value'}: ${message}`;
       throw new ProviderError('permanent', what, { outcome });
     };
     const checked = (...args: never[]) => {

@@ -40,7 +40,7 @@ export async function cleanUp(stage: ConformanceStage): Promise<CleanedUp> {
   await settle(stage);
   const isListed = await look(stage, seen).then(
     () => true,
-    (error: unknown) => (told('what the test left could not be listed')(error), false),
+    (error: unknown) => (told('machines that the test left could not be listed')(error), false),
   );
   const left = await destroySeen(stage, seen, new Set());
   if (isListed) {
@@ -71,7 +71,8 @@ interface RunMachines {
 
 async function others(stage: ConformanceStage, { slots }: RunMachines): Promise<LeftBehind[]> {
   const strays = await straysOf(stage, new Set(slots.keys()));
-  const reason = 'it was not there before and is not marked as the test’s: it was not touched';
+  const reason =
+    'the machine appeared during the test without the mark of the test, so the test did not touch it';
   return strays.map((stray) => ({ ...stray, reason }));
 }
 
@@ -80,7 +81,7 @@ async function settle({ ledger, clock, patience, signal }: ConformanceStage): Pr
   const limits = { clock, signal, timeoutMs: patience.stopMs };
   const ends = Promise.all(ledger.creations.map(({ ended }) => ended));
   // A request that does not end is awaited as a machine that may still appear.
-  await within('what was asked for', limits, () => ends).catch(() => undefined);
+  await within('the pending requests', limits, () => ends).catch(() => undefined);
 }
 
 /** Adds machines from a complete listing and from the driver's answers. */
@@ -134,7 +135,7 @@ async function awaitRest(stage: ConformanceStage, seen: RunMachines): Promise<vo
   try {
     await stage.until('all pending requests', { timeoutMs, intervalMs }, async () => {
       await look(stage, seen);
-      return openOnes(stage, seen).length === 0 ? true : pending('it may still appear');
+      return openOnes(stage, seen).length === 0 ? true : pending('a machine may still appear');
     });
   } catch (error) {
     // A missing machine is reported by its creation key.
@@ -167,5 +168,5 @@ function mayStillMake({ raw }: ConformanceStage, { state }: CreationEntry): bool
 const mayAppear = ({ witness, slotId }: CreationEntry): LeftBehind => ({
   id: null,
   reservationId: slotId,
-  reason: `it may still appear: creation key ${witness} on slot ${slotId ?? 'unknown'}`,
+  reason: `a machine may still appear: creation key ${witness} on slot ${slotId ?? 'unknown'}`,
 });

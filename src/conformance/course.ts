@@ -112,7 +112,8 @@ export async function runCourse<Step extends CourseStep, Left>(
 }
 
 /** Why the steps end early. */
-const overBy = ({ aborted }: AbortSignal): string => (aborted ? 'interrupted' : 'out of time');
+const overBy = ({ aborted }: AbortSignal): string =>
+  aborted ? 'interrupted' : 'the time limit was reached';
 
 async function judge<Step extends CourseStep, Left>(
   course: Course<Step, Left>,
@@ -148,7 +149,7 @@ function unmetBy(
     const given = results.filter(({ id }) => givers.includes(id));
     if (given.some(({ outcome }) => outcome === 'passed')) continue;
     const culprit = given.find(({ outcome }) => outcome !== 'skipped') ?? given.at(-1)!;
-    const message = `builds on "${culprit.id}", which ${SHOWN[culprit.outcome]}`;
+    const message = `needs step "${culprit.id}", which ${SHOWN[culprit.outcome]}`;
     return culprit.outcome === 'skipped' ? skipped(message) : notRun(message);
   }
   return null;

@@ -48,11 +48,11 @@ export async function presenceOf(
 ): Promise<string | null> {
   const { machines, complete, unreadable = [] } = await fleet.listMachines(call);
   if (machines.some((machine) => machine.id === id)) return 'it is still listed';
-  if (unreadable.some((entry) => entry.id === id)) return 'it is still listed, and unreadable';
+  if (unreadable.some((entry) => entry.id === id)) return 'it is still listed, but unreadable';
   if (!complete) return 'the listing is not complete';
   try {
     await fleet.getMachine(id, call);
-    return 'it is no longer listed, and still found by its id';
+    return 'it is no longer listed, but still found by its id';
   } catch (error) {
     if (isProviderError(error, 'not-found')) return null;
     throw error;

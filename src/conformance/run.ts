@@ -96,9 +96,12 @@ function barOf(stage: ConformanceStage): Course<ConformanceStep, LeftBehind>['ba
     const missing = opened === null ? undefined : lacks(opened.raw.capabilities, step);
     if (missing === undefined) return null;
     const known = refusals.get(missing);
-    if (known) return known.outcome === 'failed' ? notRun(`${missing} is not refused`) : known;
+    if (known)
+      return known.outcome === 'failed'
+        ? notRun(`${missing} is not supported, but the driver does not reject it`)
+        : known;
     const verdict = await assertRefuses(stageAt(stage, signal), missing).then(
-      () => skipped(`not supported, and refuses so: ${missing}`),
+      () => skipped(`not supported, and rejected with not-implemented: ${missing}`),
       failed,
     );
     refusals.set(missing, verdict);
@@ -121,7 +124,7 @@ async function bounded(
   let timer: unknown;
   const deserted = new Promise<never>((_, reject) => {
     onAbort = () => {
-      const leave = () => reject(new Error('aborted, and the driver did not end its call'));
+      const leave = () => reject(new Error('aborted, but the driver did not end its call'));
       timer = stage.clock.setTimeout(leave, ABORT_GRACE_MS);
     };
     signal.addEventListener('abort', onAbort, { once: true });

@@ -55,7 +55,7 @@ export async function until<T extends object | string | number | true>(
   let delayMs = Math.min(FIRST_INTERVAL_MS, intervalMs);
   let last: string | null = null;
   const calledOff = (error: unknown): unknown =>
-    signal.aborted && last !== null ? new Error(`${what}: not yet; last: ${last}`) : error;
+    signal.aborted && last !== null ? new Error(`${what}: not yet; last state: ${last}`) : error;
   for (;;) {
     const seen = await lookOnce(look, clock).catch((error: unknown) => {
       throw calledOff(error);
@@ -65,7 +65,9 @@ export async function until<T extends object | string | number | true>(
     if (!isPending(seen)) return seen;
     const waitMs = Math.max(delayMs, seen.waitMs ?? 0);
     if (clock.monotonic() + waitMs >= endsAt) {
-      throw new NotInTime(`${what}: not within ${shown(timeoutMs)}; last: ${seen.pending}`);
+      throw new NotInTime(
+        `${what}: timed out after ${shown(timeoutMs)}; last state: ${seen.pending}`,
+      );
     }
     await sleep(clock, waitMs, signal).catch((error: unknown) => {
       throw calledOff(error);

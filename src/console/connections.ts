@@ -37,8 +37,8 @@ export function limitsFor(descriptorsMax: number | null, isProxied: boolean): Co
 }
 
 /**
- * Refuses connections before they cost a handshake, and ends those without an admitted request
- * after a while, so that strangers do not take the place of people and agents.
+ * Refuses excess connections before they cost a handshake. Ends connections that have no admitted
+ * request after a while. So strangers cannot take the places of people and agents.
  */
 export function boundConnections(server: Server, limits: ConnectionLimits, clock: Clock) {
   const strangers = createStrangers(limits, clock);

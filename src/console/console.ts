@@ -108,7 +108,9 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   addOperations(app, deps, access, () => meters.set('shepherd_streams', {}, shown?.readers() ?? 0));
   await bind(app, deps);
   // Such as no descriptor for another connection; the server continues to listen.
-  app.server.on('error', (error) => log.error({ err: error }, 'the console cannot accept'));
+  app.server.on('error', (error) =>
+    log.error({ err: error }, 'the console cannot accept connections'),
+  );
   let endsAtMs = deps.tls ? notAfterMs(deps.tls()) : null;
   return {
     url: urlOf(app, deps),

@@ -121,7 +121,7 @@ const rightOf = ({ routeOptions }: FastifyRequest) => routeOptions.config?.right
 function requireRightOf({ method, url, config }: RouteOptions): void {
   const changing = [method].flat().filter((each) => !isSafeMethod(each));
   if (changing.length === 0 || config?.right !== undefined) return;
-  throw new Error(`route ${changing.join(', ')} ${url} does not say which right it demands`);
+  throw new Error(`route ${changing.join(', ')} ${url} does not declare the required right`);
 }
 
 /** @throws {Problem} a page of another site, or a program without a login, may have sent it. */
@@ -138,7 +138,7 @@ function requireOwnPage(
   const reason = crossSiteReason({ headers, origin, isProgram }) ?? foreign;
   if (reason === null) return;
   if (right !== 'open' && showsNothing(headers)) throw new Problem('not-signed-in', NOBODY);
-  throw new Problem('not-allowed', `The request is not carried out, because ${reason}`);
+  throw new Problem('not-allowed', `The request is refused, because ${reason}`);
 }
 
 const NOBODY = 'Nobody is logged in';
@@ -155,7 +155,7 @@ export function requireRight(person: Person, right: Right): void {
   const isLimited = mayDo({ role, providers: null }, right);
   const why = isLimited
     ? `${name} may act on ${providers?.join(', ')} only; this concerns the whole fleet`
-    : `${name} is ${role}; this demands the role ${roleFor(right)}`;
+    : `${name} has the role ${role}; this needs the role ${roleFor(right)}`;
   throw new Problem('not-allowed', why);
 }
 
@@ -163,11 +163,11 @@ const refuseMethod = (request: FastifyRequest, reply: FastifyReply) =>
   sendProblem(
     request,
     reply.header('allow', 'GET, HEAD'),
-    new Problem('method-not-allowed', 'Nothing can be changed here'),
+    new Problem('method-not-allowed', 'This path accepts no changes'),
   );
 
 const wrongHost = () =>
   new Problem(
     'wrong-host',
-    'The console does not answer under this name: console.allowedHosts lists those that it does',
+    'The console does not answer under this name: add it to console.allowedHosts, or use another',
   );

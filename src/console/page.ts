@@ -26,10 +26,9 @@ const ADDRESSES = [
 ];
 
 const NOT_BUILT =
-  'The page of this console is not built. In a checkout, npm ci && npm run build:page builds it; ' +
-  'the API answers all the same, at /api/v1.\n';
-const STALE =
-  'the page was built from other sources than those that are here: npm run build:page builds it again';
+  'The page of this console is not built. In a checkout, run npm ci && npm run build:page. ' +
+  'The API works without the page, at /api/v1.\n';
+const STALE = 'the page was built from other sources than the present ones: run npm run build:page';
 
 export interface PageDeps {
   readonly log: Log;
@@ -48,10 +47,7 @@ export function addPage(app: FastifyInstance, { log, version, root = ROOT }: Pag
   if (freshness === 'stale') log.warn({}, STALE);
   const document = files.get('index.html');
   if (document === undefined) {
-    log.warn(
-      {},
-      'the page is not built: npm run build:page builds it; the API answers all the same',
-    );
+    log.warn({}, 'the page is not built: run npm run build:page; the API works without it');
     for (const address of ADDRESSES) app.get(address, notBuilt);
     return;
   }

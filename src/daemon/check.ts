@@ -172,7 +172,7 @@ function checkPrivacy(path: string): Finding[] {
   const complaint = complaintAboutPrivacy(path, found, 0o027);
   if (complaint !== null) return [{ path: KEY, message: `is ${path}, which ${complaint}` }];
   if ((found.mode & 0o040) === 0) return [];
-  const message = `is ${path}, which its group (gid ${found.gid}) may read; run chmod 600 ${path}, unless that is meant`;
+  const message = `is ${path}, which its group (gid ${found.gid}) may read; run chmod 600 ${path}, unless that is intended`;
   return [{ path: KEY, message, isWarning: true }];
 }
 

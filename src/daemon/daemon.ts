@@ -171,9 +171,9 @@ async function reload({ clock, log, ...parts }: DaemonParts): Promise<void> {
     const fields = { provider: provider.name };
     try {
       await withTimeLimit(clock, { ms: RELOAD_MS }, (signal) => provider.prepare({ signal }));
-      log.info(fields, 'the provider was read again');
+      log.info(fields, 'the provider was reloaded');
     } catch (error) {
-      log.error({ ...fields, cause: explain(error) }, 'the provider could not be read again');
+      log.error({ ...fields, cause: explain(error) }, 'the provider could not be reloaded');
     }
   });
   await Promise.all([...looks, renewCertificate()]);

@@ -69,7 +69,7 @@ export function openProvider(
       means.events
         ?.append({ ...event, provider: name, actor: 'shepherd' })
         .catch((error: unknown) =>
-          log.warn({ cause: explain(error) }, `${event.type} was not told`),
+          log.warn({ cause: explain(error) }, `the event ${event.type} could not be written`),
         );
     },
     records: means.records(name),

@@ -55,13 +55,13 @@ export const GRANT_MAX_MS = 60 * 60_000;
 /** Lifetime of a one-time link: long enough to read the text and open the link elsewhere. */
 export const LOGIN_CODE_MS = 10 * 60_000;
 
-/** A login of a command waits so long for a person who confirms it in a browser. */
+/** Time in which a person must confirm a command's login in a browser. */
 export const DEVICE_LOGIN_MS = 10 * 60_000;
-/** At most so many wait at once, since strangers may begin one. */
+/** Maximum number of logins that wait for confirmation, because strangers may start a login. */
 export const DEVICE_LOGINS_MAX = 1_000;
-/** The command asks whether it is confirmed with this pause … */
+/** Pause between two polls of the command … */
 export const DEVICE_INTERVAL_MS = 5_000;
-/** … and with one longer by this each time it did not wait that long (RFC 8628, 3.5). */
+/** … and its increase after each poll that came too early (RFC 8628, 3.5). */
 export const DEVICE_SLOWER_MS = 5_000;
 /** Letters of the short code that a person types: no vowels, so that it is no word (RFC 8628, 6.1). */
 export const USER_CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';

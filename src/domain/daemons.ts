@@ -6,7 +6,7 @@ import type { SessionId, Slot } from './ids.ts';
  *
  * - `loops`: starts, recovers, provisions and gives back machines. Only these daemons are ranked.
  * - `agent-server`: receives the reports of agents.
- * - `balancer`: tends the pools at load balancers.
+ * - `balancer`: manages the pools at load balancers.
  * - `stats`: counts the fleet for statistics.
  * - `console`: serves the page, the API and the streams.
  * - `janitor`: removes what dead sessions left behind.

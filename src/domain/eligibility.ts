@@ -174,8 +174,8 @@ export const RULES = {
     'it still serves',
   ],
   /**
-   * Why the provider must not act on a machine that is already claimed: the machine may have come
-   * back, been parked, or been put under a hold. Ignores other work and waits.
+   * Why the provider must not act on a machine that is already claimed. Meanwhile the machine may
+   * have returned, or be quarantined or under a hold. Ignores other work and waits.
    */
   ask: (process: Process): readonly Ineligibility[] =>
     INTERRUPTING.includes(process) ? ['it cannot be read', ...GROUNDS[process]!] : [],

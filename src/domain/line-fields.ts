@@ -50,7 +50,7 @@ export const LINE_FIELDS = {
     column: 'machine',
     isWide: true,
     isMono: true,
-    note: 'Its present tenancy.',
+    note: 'Id of the current tenancy.',
     of: ({ row, intent }) => row?.machineId ?? intent?.machineId ?? null,
   },
 } as const satisfies Readonly<Record<string, LineField>>;

@@ -170,26 +170,26 @@ export const MACHINE_PARTS = {
   },
   /** Failed agent starts. */
   startAttempt: {
-    count: ['int', 't.count', 'In a row.'],
-    unreached: ['int', 't.unreached', 'How many of them never reached the machine.'],
+    count: ['int', 't.count', 'Failed starts in a row.'],
+    unreached: ['int', 't.unreached', 'Number of failed starts that never reached the machine.'],
     atMs: ['ms?', 't.attempted_at', 'Time just before the agent was executed; null: never.'],
   },
   /** The ladder's state in one episode, and the last request to the machine. */
   recovery: {
     rung: ['rung', 'l.rung', 'Current rung of the ladder; an order does not move it.'],
     attempts: ['int', 'l.attempts', 'Attempts on this rung; 0: none yet.'],
-    nextAtMs: ['ms?', 'l.next_at', 'No rung starts before; null: at once.'],
-    askedAtMs: ['ms?', 'l.asked_at', 'A rung is asked for, and neither refused nor proved yet.'],
+    nextAtMs: ['ms?', 'l.next_at', 'End of the cooldown. Null: no cooldown.'],
+    askedAtMs: ['ms?', 'l.asked_at', 'Time of the pending request. Null: none.'],
     askedRung: [
       'rung?',
       'l.asked_rung',
       'The requested rung; null exactly when `askedAtMs` is null.',
     ],
     operationRef: ['text?', 'l.operation_ref', "The provider's name of the accepted operation."],
-    orderKey: ['text?', 'l.order_key', "The order it was for; null: the ladder's own."],
-    bootIdBefore: ['text?', 'l.boot_id_before', 'Before it was asked for; null: not known.'],
-    hostKeyBefore: ['text?', 'l.host_key_before', 'The pinned SSH host key before it.'],
-    offSeenAtMs: ['ms?', 'l.off_seen_at', 'Since when the power is seen off; null: not yet.'],
+    orderKey: ['text?', 'l.order_key', "Key of the operator's order. Null: none."],
+    bootIdBefore: ['text?', 'l.boot_id_before', 'Boot id before the request. Null: unknown.'],
+    hostKeyBefore: ['text?', 'l.host_key_before', 'The pinned SSH host key before the request.'],
+    offSeenAtMs: ['ms?', 'l.off_seen_at', 'When the power was first seen off. Null: not yet.'],
     /** Time of the last accepted power-off request; null: power-on was accepted since. */
     powerOffAskedAtMs: ['ms?', 'l.power_off_asked_at'],
   },
@@ -204,8 +204,12 @@ export const MACHINE_PARTS = {
     verb: ['verb', 'y.verb'],
     by: ['text', 'y.actor'],
     reason: ['text', 'y.reason'],
-    force: ['bool', `y.parameters @> '{"force": true}'`, 'A reboot does not ask the system first.'],
-    drain: ['drain?', "y.parameters ->> 'drain'", 'Null: it waits for its load balancers.'],
+    force: ['bool', `y.parameters @> '{"force": true}'`, 'Without asking the system first.'],
+    drain: [
+      'drain?',
+      "y.parameters ->> 'drain'",
+      'Null: the machine waits for its load balancers.',
+    ],
     expiresAtMs: ['ms', 'y.expires_at'],
   },
   quarantine: {
@@ -218,7 +222,7 @@ export const MACHINE_PARTS = {
     requestedAtMs: ['ms', 'd.requested_at'],
     requestedBy: ['text', 'd.requested_by'],
     reason: ['text', 'd.reason'],
-    drain: ['drain?', 'd.drain', 'Null: it waits for its load balancers.'],
+    drain: ['drain?', 'd.drain', 'Null: the machine waits for its load balancers.'],
     /** The slot gets the next machine at once. Otherwise a `no-allocate` hold keeps it free. */
     returnToPool: ['bool', 'd.return_to_pool'],
     attempts: ['int', 'd.attempts', 'Calls made to the provider.'],
@@ -341,7 +345,7 @@ export interface HeldSecret {
 export interface Controller {
   /** The provider's name for it, 1–128 printable characters. */
   readonly id: string;
-  /** It accepts connections without an answer, for so long that it will not recover by itself. */
+  /** It has accepted connections without a reply for too long to recover by itself. */
   readonly hangs: boolean;
 }
 

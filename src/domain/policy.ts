@@ -76,8 +76,8 @@ export const fleetBudget = (budget: RecoveryBudget, count: number): number =>
 /** Permits beyond each limit, reserved for operators' orders. */
 export const ORDERS_KEPT = 1;
 /**
- * After this long without an answer to a boot request, or as long as its longest boot, a machine is
- * beyond reach: it holds no permit during the rest of its patience.
+ * A machine is beyond reach after this long, or its longest boot time, without an answer to a boot
+ * request. It holds no permit for the rest of its patience.
  */
 export const BEYOND_REACH_MS = 5 * 60_000;
 

@@ -62,8 +62,8 @@ export interface RequestResult {
 }
 
 /**
- * The end of the request; null: it stays open, because it is work that may still be carried out, or
- * has a verb that this program does not know.
+ * The end of the request. Null: the request stays open, because daemons may still carry it out, or
+ * its verb is unknown to this program.
  */
 export function resultOfRequest(scene: Scene): RequestResult | null {
   const { request, row, now } = scene;
@@ -340,7 +340,7 @@ function clearProvider(_: Scene, wish: OperatorRequest<'clear-provider'>): Reque
   const { hold: kind, shelf } = wish;
   const parts = [
     ...(kind === null ? [] : [`holds of kind ${kind} are ended`]),
-    ...(shelf.length === 0 ? [] : [`off the shelf: ${shelf.join(', ')}`]),
+    ...(shelf.length === 0 ? [] : [`cooldown ended: ${shelf.join(', ')}`]),
   ];
   return done(parts.join('; '), wish);
 }

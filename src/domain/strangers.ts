@@ -29,7 +29,7 @@ const nameOf = ({ remoteAddress, remotePort }: Peer) => `${remoteAddress} ${remo
 
 /**
  * Counts unauthenticated connections in total and by network. At the total limit, a network with
- * fewer connections takes the oldest place of the network with the most, so that a few addresses
+ * fewer connections replaces the oldest connection of the network with the most. So a few addresses
  * cannot keep others out.
  */
 export function createStrangers(limits: StrangerLimits, clock: Monotonic) {

@@ -1,6 +1,6 @@
 /**
  * The operators' verbs, each described once. The API's body, the database row, the command line's
- * options, the page's form, and the required right derive from this table. `settlement.ts` decides
+ * options, the page's form, and the required right derive from this table. `request-outcome.ts` decides
  * the result of a request.
  */
 
@@ -103,13 +103,13 @@ interface Description {
 
 const DRAIN = {
   kind: 'drain',
-  api: '`skip`: does not wait for its load balancers; `force`: even if few members stay active.',
+  api: '`skip`: without waiting for its load balancers. `force`: even if too few members stay active.',
 } as const;
 const LEAVING = {
   returnToPool: {
     kind: 'flag',
     only: 'deprovision',
-    api: 'Of `deprovision`: a machine may be created on its slot; no hold keeps it free.',
+    api: 'For `deprovision`: a new machine may be created on the slot; no hold keeps it free.',
     cli: 'Allow a new machine on its slot at once',
     page: 'Allow the next machine on its slot at once',
   },
@@ -123,14 +123,14 @@ const KIND = {
 } as const;
 const UNTIL = {
   kind: 'end',
-  api: 'Null: until it is removed.',
+  api: 'End of the effect. Null: until it is removed.',
   cli: 'When it ends by itself',
-  page: 'For how many hours (empty: until it is removed)',
+  page: 'Hours (empty: until removed)',
 } as const;
 const FREEZE_END = {
   kind: 'end',
-  api: 'When the freeze ends by itself; it must be given.',
-  page: 'For how many hours (empty: until somebody thaws it)',
+  api: 'When the freeze ends by itself. Required.',
+  page: 'Hours (empty: until somebody thaws it)',
 } as const;
 const NOTHING = {} as const;
 /** Details of guard verbs. */
@@ -170,7 +170,7 @@ export const VERBS = {
     of: 'slot',
     care: 'plain',
     label: 'Hold',
-    cli: 'Put a hold on a machine or slot: forbid something that daemons do',
+    cli: 'Put a hold on a machine or slot: forbid a kind of work',
     help: HOLD_HELP,
     would: 'be put under the hold',
     details: {
@@ -178,7 +178,7 @@ export const VERBS = {
       untilMs: UNTIL,
       force: {
         kind: 'flag',
-        api: 'Of `no-serve`: even if few members stay active.',
+        api: 'For `no-serve`: even if too few members stay active.',
         cli: 'With no-serve: even if too few members of its pools stay active',
       },
     },
@@ -186,7 +186,7 @@ export const VERBS = {
   unhold: {
     of: 'slot',
     care: 'plain',
-    label: 'Take hold away',
+    label: 'Remove hold',
     cli: 'Remove a hold',
     would: 'lose the hold',
     details: { kind: KIND },
@@ -195,7 +195,7 @@ export const VERBS = {
     of: 'machine',
     care: 'plain',
     label: 'Clear backoff',
-    cli: 'Retry what failed at once instead of after its backoff',
+    cli: 'Retry failed work at once instead of after its backoff',
     would: 'be tried again at once',
     details: NOTHING,
   },
@@ -206,7 +206,13 @@ export const VERBS = {
     label: 'Withdraw order',
     cli: 'Withdraw an order (restart-agent, reboot, reinstall) that no daemon has begun',
     would: 'not get the ordered work, unless it was requested already',
-    details: { order: { kind: 'name', none: true, api: 'Only the order with this key.' } },
+    details: {
+      order: {
+        kind: 'name',
+        none: true,
+        api: 'Withdraw only the order with this key. Null: any open order.',
+      },
+    },
   },
   /** Withdraws an installation before the agent receives it. */
   'cancel-install': {
@@ -264,9 +270,9 @@ export const VERBS = {
     details: {
       force: {
         kind: 'flag',
-        api: 'Does not ask its operating system first.',
+        api: 'Reboot without asking the operating system first.',
         cli: 'Do not ask the operating system to shut down first',
-        page: 'Without asking its operating system first',
+        page: 'Without asking the operating system first',
       },
       drain: DRAIN,
     },
@@ -275,7 +281,7 @@ export const VERBS = {
     of: 'machine',
     care: 'careful',
     label: 'Quarantine',
-    cli: 'Quarantine a machine: daemons leave it alone, whatever happens to it',
+    cli: 'Quarantine a machine: daemons leave it alone until somebody releases it',
     would: 'be left alone until somebody releases it',
     details: { untilMs: UNTIL },
   },
@@ -289,9 +295,9 @@ export const VERBS = {
     details: {
       forgetHostKey: {
         kind: 'flag',
-        lost: 'its pinned SSH host key is forgotten: the next host that answers there is trusted',
+        lost: 'the pinned SSH host key is forgotten: the next host at its address is trusted',
         cli: 'Also forget the pinned SSH host key, because you know why the key changed',
-        page: 'Forget its SSH host key, too',
+        page: 'Also forget the SSH host key',
       },
     },
   },
@@ -309,7 +315,7 @@ export const VERBS = {
     of: 'machine',
     care: 'destroying',
     label: 'Install',
-    cli: 'Let the agent install an operating system; Shepherd then lets go of the machine',
+    cli: 'Let the agent install an operating system. Shepherd then stops managing the machine',
     would: 'get an operating system installed by its agent',
     lost: 'the written disk loses its data, and Shepherd stops managing the machine',
     details: { image: { kind: 'image', cli: 'The image', page: 'Image' } },
@@ -326,8 +332,8 @@ export const VERBS = {
   },
   freeze: { of: 'scope', care: 'careful', details: SCOPE },
   /**
-   * A freeze that ends by itself. It is a verb of its own because a daemon of the version before would
-   * ignore a new detail of `freeze` and freeze without an end. It leaves a verb that it does not know open.
+   * A freeze that ends by itself. A daemon of the previous version would ignore a new detail of
+   * `freeze` and freeze without an end. It leaves an unknown verb open.
    */
   'freeze-until': { of: 'scope', care: 'careful', details: { untilMs: FREEZE_END } },
   thaw: { of: 'scope', care: 'careful', details: SCOPE },
@@ -352,9 +358,9 @@ export const VERBS = {
         kind: 'choice',
         of: PROVIDER_HOLD_KINDS,
         none: true,
-        api: 'Ends all holds of this kind.',
+        api: 'End all holds of this kind.',
       },
-      shelf: { kind: 'names', api: 'Ids of slots to take off the shelf.' },
+      shelf: { kind: 'names', api: 'Ids of slots whose cooldown ends early.' },
     },
   },
 } as const satisfies Readonly<Record<string, Description>>;

@@ -8,8 +8,8 @@ const CONTROL = /[^\P{Cc}\t\n]|[\ufffe\uffff]/gu;
 const LINE_END = /\r\n?/g;
 
 /**
- * Makes an outside text safe for any database and screen: control characters, half characters and
- * non-characters become U+FFFD, line ends become `\n`, and text beyond `max` is cut with a note.
+ * Makes an outside text safe for any database and screen. Control characters, half characters and
+ * non-characters become U+FFFD, and line ends become `\n`. Text beyond `max` is cut with a note.
  * Idempotent.
  */
 export function plainText(text: string, max = TEXT_MAX): string {
@@ -36,9 +36,9 @@ export const plainTextOr = <Missing extends null | undefined>(
 const UNSHOWN = /[^\P{C}\t\n]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * Makes an outside text safe to read on a terminal, in a log or before a confirmation: invisible or
- * screen-controlling characters (escape sequences, changes of direction) are written as `\u{202e}`.
- * Line ends become `\n`; text beyond `max` is cut with a note. Idempotent.
+ * Makes an outside text safe to read on a terminal, in a log or before a confirmation. Invisible or
+ * screen-controlling characters, such as escape sequences, are written as `\u{202e}`. Line ends
+ * become `\n`; text beyond `max` is cut with a note. Idempotent.
  */
 export function visibleText(text: string, max = TEXT_MAX): string {
   // Cuts first, because nobody reads the rest of a megabyte. A line end may be two units, so twice

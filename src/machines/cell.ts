@@ -14,8 +14,8 @@ import { unprovided } from './services.ts';
 export const CELL_CAPACITY = 64;
 
 /**
- * Supervises at most CELL_CAPACITY machines. A cell is its own root actor: XState copies the
- * children map on every spawn and scans all timers of the system on every stop, so that cost grows
+ * Supervises at most CELL_CAPACITY machines. A cell is its own root actor. XState copies the
+ * children map on every spawn and scans all timers of the system on every stop. So the cost grows
  * with the square of the size. The cell handles one machine's crash, which never reaches the
  * others. A machine's actor id is its slot.
  */

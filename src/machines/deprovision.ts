@@ -24,10 +24,10 @@ export interface DeprovisionResults {
 type DeprovisionPart<Part extends keyof DeprovisionResults> = Pick<DeprovisionResults, Part>;
 
 /**
- * Gives one machine back to its provider on request: claims it, ends its agent if the machine lives
- * on, requests the removal of the device, waits until the device is gone and its slot is usable
- * again, and deletes the machine from the BMDB. Each step may run again after a crash and finds its
- * work done.
+ * Gives one machine back to its provider on request. Claims it, ends its agent if the machine lives
+ * on, and requests the removal of the device. Waits until the device is gone and its slot is usable
+ * again, and then deletes the machine from the BMDB. Each step may run again after a crash and
+ * finds its work done.
  */
 export const deprovision = setup({
   types: taskTypes<DeprovisionResults>(),

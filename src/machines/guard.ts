@@ -42,10 +42,10 @@ const blinded = <Params extends typeof errorOf | typeof unanswered>(params: Para
   }) as const;
 
 /**
- * Suspects ourselves before the machines: assesses the fleet repeatedly, freezes recovery when too
- * many machines fall silent together, and thaws it on their return (both in the database, for every
- * daemon). Also applies operators' requests about the guard. It grants no permits: the claim's
- * transaction grants them under the same rules.
+ * Suspects Shepherd itself before the machines. Assesses the fleet repeatedly, and freezes recovery
+ * when too many machines fall silent together. Thaws it on their return. Both apply to all daemons,
+ * through the database. Also applies operators' requests about the guard. It grants no permits: the
+ * claim's transaction grants them under the same rules.
  */
 export const guard = setup({
   types: { context: {} as GuardContext, input: {} as GuardInput, events: {} as GuardEvent },

@@ -68,11 +68,11 @@ const elseRestorePower = {
 } as const;
 
 /**
- * Recovers a silent machine by one attempt on the mildest remaining rung: claims it, takes a
- * recovery permit if the rung interrupts, carries out the rung, and waits for evidence of success.
- * An accepted request is no evidence. Ends with the machine ready for a new agent start. If SSH
- * does not answer, the agent cannot be restarted, and the same attempt continues with the next
- * rung.
+ * Recovers a silent machine by one attempt on the mildest remaining rung. Claims it, takes a
+ * recovery permit if the rung interrupts, and carries out the rung. Then waits for evidence of
+ * success. An accepted request is no evidence. Ends with the machine ready for a new agent start.
+ * If SSH does not answer, the agent cannot be restarted, and the same attempt continues with the
+ * next rung.
  */
 export const recovery = setup({
   types: taskTypes<RecoveryResults>(),

@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
  * be set; default: those of the group and of others.
  */
 export function complaintAboutPrivacy(path: string, found: Stats, open = 0o077): string | null {
-  if (!found.isFile()) return 'is not a regular file; write the value to one';
+  if (!found.isFile()) return 'is not a regular file; write the value to a regular file';
   if (process.platform === 'win32') return null;
   if ((found.mode & open) !== 0) return `others may read; run chmod 600 ${path}`;
   if ([0, process.geteuid?.()].includes(found.uid)) return null;
@@ -43,5 +43,5 @@ export function complaintAboutStrangers(directory: string): string | null {
     return `${directory} belongs to another user (uid ${found.uid}); give one of your own`;
   }
   if ((found.mode & 0o022) === 0 || readdirSync(directory).length === 0) return null;
-  return `others may write to ${directory}, and something is in it; empty it, or give another`;
+  return `other users may write to ${directory}, and it is not empty; empty it, or give another`;
 }

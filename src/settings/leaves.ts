@@ -104,7 +104,7 @@ export const text = (
     .string({ error })
     .refine((value) => rule.matches.test(value), { error })
     .refine((value) => !/fixme/i.test(value), {
-      error: (issue) => `is ${show(issue.input)}; replace the placeholder by a value of your own`,
+      error: (issue) => `is ${show(issue.input)}; replace the placeholder with your own value`,
     })
     .meta({ type: rule.type.replace(/^an? /, ''), description: meaning });
 };

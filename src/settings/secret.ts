@@ -83,7 +83,8 @@ function expand(text: string, { env }: Surroundings): string {
 function readSecretFile(reference: string, { baseDirectory }: Surroundings): string {
   const path = resolve(baseDirectory, reference.slice('file:'.length));
   const value = readPrivately(path, reference).trimEnd();
-  if (value === '') throw new UsageError(`refers to ${reference}, which is empty; write it there`);
+  if (value === '')
+    throw new UsageError(`refers to ${reference}, which is empty; write the value there`);
   return value;
 }
 
@@ -106,7 +107,8 @@ function readCredential(reference: string, { env }: Surroundings): string {
     );
   }
   const value = readText(resolve(directory, name), reference).trimEnd();
-  if (value === '') throw new UsageError(`refers to ${reference}, which is empty; write it there`);
+  if (value === '')
+    throw new UsageError(`refers to ${reference}, which is empty; write the value there`);
   return value;
 }
 

@@ -128,7 +128,7 @@ describe('leftovers', () => {
     const keys = await account();
     const before = await keys();
     expect(before).toHaveLength(2);
-    expect(await run()).toMatch(/^metal: 1 would be removed; --remove does it\n +ssh-key +\S+$/);
+    expect(await run()).toMatch(/^metal: 1 would be removed with --remove\n +ssh-key +\S+$/);
     expect(await keys()).toEqual(before);
     const { removed, dryRun } = JSON.parse(await run({ json: true, remove: true }));
     expect(dryRun).toBe(false);
@@ -190,7 +190,9 @@ describe('records of a provider that is not configured', () => {
     await lease!.release();
     const { witness } = await daemon.intents.open({ provider: BARN, slotId: 's', hostname: 'm' });
     await daemon.intents.adopt(witness, providedOf('x', { provider: BARN, reservationId: 's' }));
-    await expect(run({ remove: true, expectCount: 2 })).rejects.toThrow('1 machines of barn');
+    await expect(run({ remove: true, expectCount: 2 })).rejects.toThrow(
+      'barn still has 1 machines',
+    );
     await daemon.close();
     expect(await left()).toEqual(all);
   });

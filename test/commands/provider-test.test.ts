@@ -81,7 +81,7 @@ describe('refused before anything is opened', () => {
     [
       'a mistake in the section',
       { providers: { rack: { ...RACK, hurry: true } } },
-      /providers\.rack\.hurry is not known/,
+      /providers\.rack\.hurry is unknown/,
     ],
     [
       'a driver that does not exist',

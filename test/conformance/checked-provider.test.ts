@@ -73,7 +73,7 @@ test.each([undefined, 7, '', 'a\nb'])('refuses %o as a name', (answer) => {
   const fleet = checked({ capacityGroup: () => answer, hostnameFor: () => answer });
   const plan = { name: 'small', location: null, spot: false };
   for (const ask of [() => fleet.capacityGroup(plan), () => fleet.hostnameFor('s')]) {
-    expect(ask).toThrow(/answered with/);
+    expect(ask).toThrow(/returned an invalid/);
   }
 });
 

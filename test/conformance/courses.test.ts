@@ -83,7 +83,7 @@ test('skips a machine that cannot be switched alone, and names the reason of a l
   );
   expect(resultOf(report, 'power')).toMatchObject({
     outcome: 'skipped',
-    message: 'not supported by this machine, and refused so: server 7 has no button',
+    message: 'not supported by this machine, and rejected: server 7 has no button',
   });
   expect(told.join('')).toMatch(
     /^reboot, for \d+s: waits for another boot id; last: the boot id is the same\n/,

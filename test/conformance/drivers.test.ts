@@ -101,10 +101,10 @@ const MAKES_NONE = Object.fromEntries(
   [
     ...['unannounced', 'claims', 'claims-dropped', 'create', 'listed', 'tags', 'idempotent'],
     ...['witness', 'rival', 'sweep', 'destroy', 'destroy-again', 'reusable'],
-  ].map((step) => [step, 'not supported, and refuses so: create']),
+  ].map((step) => [step, 'not supported, and rejected with not-implemented: create']),
 );
 const NO_COMMAND = { command: 'no --command was given', pause: NO_PAUSE };
-const refuses = (need: string) => `not supported, and refuses so: ${need}`;
+const refuses = (need: string) => `not supported, and rejected with not-implemented: ${need}`;
 
 const BMCS = {
   driver: 'redfish',
@@ -133,7 +133,7 @@ test('redfish passes with an existing machine of a rack, including power', async
     'tag-changes': refuses('tags'),
     reinstall: refuses('reinstall'),
   });
-  expect(resultOf(report, 'host-key').message).toBe('the key is the one of the inventory');
+  expect(resultOf(report, 'host-key').message).toBe('the inventory has the key');
   expect(fake.bmcs()[0]).toMatchObject({ sessions: 0 });
 });
 
@@ -175,7 +175,7 @@ test('static passes with a known key as far as a list permits, and fails with an
   const right = await listOf('right');
   const report = await runToPass(right.section, { ssh: right.ssh });
   expect(skippedIn(report)).toEqual({ ...NOT_FOR_LISTS, ...NO_COMMAND });
-  expect(resultOf(report, 'host-key').message).toBe('the key is the one of the inventory');
+  expect(resultOf(report, 'host-key').message).toBe('the inventory has the key');
 
   const { section, ssh } = await listOf('wrong');
   const wrong = await runTest(section, { ssh });
@@ -190,15 +190,15 @@ test('static passes with a known key as far as a list permits, and fails with an
 test('B4: static without a key follows its policy, by default strict', async () => {
   const { section, ssh } = await listOf('none');
   const tofu = await runToPass({ ...section, hostKeyPolicy: 'tofu' }, { ssh });
-  expect(resultOf(tofu, 'host-key').message).toMatch(/^nothing proves it; the policy pins/);
+  expect(resultOf(tofu, 'host-key').message).toMatch(/^no proof of the key; the policy pins/);
 
   const strict = await runToPass(section, { ssh: { ...ssh, hostKeyPolicy: 'tofu' } });
   expect(skippedIn(strict)).toEqual({
     ...NOT_FOR_LISTS,
     'host-key': 'the inventory knows no host key, and policy is strict',
-    boot: 'builds on "host-key", which was skipped',
-    command: 'builds on "boot", which was skipped',
-    pause: 'builds on "boot", which was skipped',
+    boot: 'needs step "host-key", which was skipped',
+    command: 'needs step "boot", which was skipped',
+    pause: 'needs step "boot", which was skipped',
   });
 });
 

@@ -24,8 +24,8 @@ const REPORT: ConformanceReport = {
     step('open', 'passed', 'can: create'),
     step('listed', 'passed'),
     step('tags', 'failed', ODD),
-    step('reboot', 'skipped', 'not supported, and refuses so: reboot'),
-    step('destroy', 'not-run', 'builds on "create", which failed'),
+    step('reboot', 'skipped', 'not supported, and rejected with not-implemented: reboot'),
+    step('destroy', 'not-run', 'needs step "create", which failed'),
   ],
   passed: false,
   interrupted: false,
@@ -39,7 +39,7 @@ const GOOD: ConformanceReport = {
   leftBehind: [],
 };
 
-const REASON = 'it may still appear: witness w-1 on slot r-1';
+const REASON = 'a machine may still appear: creation key w-1 on slot r-1';
 const AWAITED = { id: null, reservationId: 'r-1', reason: REASON };
 
 test.each([

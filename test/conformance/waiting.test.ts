@@ -44,7 +44,7 @@ test('ends a vain wait in time, and names what was seen last', async () => {
   });
   expect(error).toBeInstanceOf(NotInTime);
   expect(error).toBeInstanceOf(StepFailed);
-  expect((error as Error).message).toBe(`it: not within 2s; last: look ${looks.length}`);
+  expect((error as Error).message).toBe(`it: timed out after 2s; last state: look ${looks.length}`);
   expect(looks.at(-1)).toBeLessThanOrEqual(2_000);
 });
 
@@ -95,7 +95,7 @@ test('ends at a signal', async () => {
   const { error } = await waitFor(clock, async () => pending('not yet'), {
     signal: controller.signal,
   });
-  expect((error as Error).message).toBe('it: not yet; last: not yet');
+  expect((error as Error).message).toBe('it: not yet; last state: not yet');
 });
 
 test('keeps earlier observations when the signal ends a look', async () => {
@@ -110,7 +110,7 @@ test('keeps earlier observations when the signal ends a look', async () => {
     },
     { signal: controller.signal },
   );
-  expect((error as Error).message).toBe('it: not yet; last: no address, look 2');
+  expect((error as Error).message).toBe('it: not yet; last state: no address, look 2');
 });
 
 test('gives the reason when cancelled before the first observation', async () => {

@@ -137,7 +137,7 @@ export function poolsContract(s: BmdbStage): void {
       await applyRequest({ verb: 'teardown-pool', ...all });
       expect((await pools()).map((row) => row.tornDown)).toEqual([paused, paused, null]);
       expect(await applyRequest({ verb: 'resume-pool', ...all })).toMatchObject({
-        outcome: 'it is tended again at back, front',
+        outcome: 'it is managed again at back, front',
       });
       for (const row of await pools()) expect(row).toMatchObject({ paused: null, tornDown: null });
       expect(await applyRequest({ verb: 'thaw-pool', ...all })).toMatchObject({
@@ -148,7 +148,7 @@ export function poolsContract(s: BmdbStage): void {
     it('cannot order anything for a pool that no daemon has tended', async () => {
       const nowhere = { verb: 'pause-pool', pool: 'apu', balancer: null } as const;
       expect(await applyRequest(nowhere)).toMatchObject({
-        ...{ state: 'refused', outcome: 'no daemon has tended pool apu at any balancer yet' },
+        ...{ state: 'refused', outcome: 'no daemon has managed pool apu at any balancer yet' },
       });
       await expect(applyRequest({ ...nowhere, pool: 'a b' })).rejects.toThrow('no name of a pool');
       await expect(applyRequest({ ...nowhere, balancer: '' })).rejects.toThrow(

@@ -94,7 +94,7 @@ export function providerHoldsContract(s: BmdbStage): void {
       const { key } = await s.h.bmdb.requests.submit(clear({ hold: 'quota', shelf: ['slot-9'] }));
       expect(await s.session.applyRequest(key)).toMatchObject({
         ...{ state: 'done', provider: PROVIDER, slotId: null },
-        outcome: 'holds of kind quota are ended; off the shelf: slot-9',
+        outcome: 'holds of kind quota are ended; cooldown ended: slot-9',
       });
       expect(await holds()).toMatchObject([
         { kind: 'throttle', provider: PROVIDER },

@@ -39,7 +39,7 @@ export function requestBatchesContract(s: BmdbStage): void {
       );
       expect(submitted.head).toMatchObject({
         ...{ key: 'monday', batch: 'monday', verb: 'reboot', by: 'ann', ...standing },
-        ...{ state: 'done', outcome: '2 requests were filed', machineId: null, slotId: null },
+        ...{ state: 'done', outcome: '2 requests were submitted', machineId: null, slotId: null },
       });
       expect(submitted.requests).toMatchObject([
         { key: 'monday/a', batch: 'monday', state: 'open', machineId: a.machineId, ...standing },

@@ -328,7 +328,7 @@ test('C6: certificates that another user may have written', async () => {
   mkdirSync(shared);
   chmodSync(shared, 0o777);
   const look = () => findings({ agentServer: { devCertificates: { dir: 'shared' } } });
-  const mistake = /^agentServer\.devCertificates\.dir .*others may write to .*something is in it/;
+  const mistake = /^agentServer\.devCertificates\.dir .*other users may write to .*it is not empty/;
   expect(await look()).not.toContainEqual(expect.stringMatching(mistake));
   writeFileSync(join(shared, 'ca.pem'), '');
   expect(await look()).toContainEqual(expect.stringMatching(mistake));

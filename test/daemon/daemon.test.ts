@@ -102,7 +102,7 @@ test('stops the intake of heartbeats, then the session that stores them, the con
   await vi.waitFor(async () => expect(await answers('/readyz')).toBe(200), WAIT);
   expect(log.count('recovery may reinstall machines, which erases their disks')).toBe(1);
   await daemon.reload();
-  expect(log.count('the provider was read again')).toBe(1);
+  expect(log.count('the provider was reloaded')).toBe(1);
   const { rows } = await server.sql.query(
     'SELECT session_component_name AS name, session_runtime_info AS runtime FROM sessions',
   );

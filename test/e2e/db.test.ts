@@ -104,7 +104,7 @@ describe('the life of a database', () => {
     expect(good).toMatchObject({ code: 0, stderr: '' });
     expect(good.stdout).toMatch(/database +shepherd@127\.0\.0\.1:\d+\/life\n/);
     expect(good.stdout).toMatch(/server +PostgreSQL 1[5-9]/);
-    expect(good.stdout).toMatch(/rights +shepherd has what a daemon needs, and nothing more\n/);
+    expect(good.stdout).toMatch(/rights +shepherd has exactly the rights that a daemon needs\n/);
     expect(good.stdout).toMatch(/sessions +1 live\n +shepherd, host rack7, since 2/);
     expect(good.stdout).toMatch(/machines +1\n/);
     expect(json.stdout.trimEnd().split('\n')).toHaveLength(1);
@@ -135,7 +135,7 @@ describe('the life of a database', () => {
     await sql('TRUNCATE sessions, machines CASCADE');
     expect(await down(name, '--throw-away')).toMatchObject({
       code: 0,
-      stdout: 'the database life has no schema any more\n',
+      stdout: 'the schema of the database life is removed\n',
     });
   });
 
@@ -158,7 +158,10 @@ describe('the life of a database', () => {
         expectOneLine(stderr, says);
       }
     };
-    expectRefused(looked, /uses the embedded database, which runs only in a daemon; start the daemon/);
+    expectRefused(
+      looked,
+      /uses the embedded database, which runs only in a daemon; start the daemon/,
+    );
     expectRefused(
       changed,
       /configures the embedded database.*"shepherd db" is for a database given/,

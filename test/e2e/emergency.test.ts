@@ -60,7 +60,7 @@ test('shows machines and accepts requests in a console beside the database when 
   const held = await run('machine', 'hold', ID, '--kind', 'no-recover', ...why, '--wait', '1s');
   expect(held).toMatchObject({ code: 3, stdout: expect.stringContaining('no daemon is alive') });
   expect(await run('machine', 'reboot', ID, ...why)).toMatchObject({
-    ...{ code: 0, stdout: expect.stringMatching(/^reboot metal\/slot-1: filed: valid until/) },
+    ...{ code: 0, stdout: expect.stringMatching(/^reboot metal\/slot-1: submitted: valid until/) },
   });
   const { rows } = await server.sql.query('SELECT verb FROM operator_intents ORDER BY verb');
   expect(rows).toEqual([{ verb: 'hold' }, { verb: 'reboot' }]);

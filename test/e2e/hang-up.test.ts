@@ -44,7 +44,7 @@ test('reads inventory and SSH keys again on SIGHUP; reports invalid ones and kee
     await until('daemon started');
     list('srv-1', 'srv-2');
     child.kill('SIGHUP');
-    const again = await until('the provider was read again');
+    const again = await until('the provider was reloaded');
     expect(again).not.toContain('is refused');
     writeFileSync(inventory, '[{"ID": "srv-1"}]');
     child.kill('SIGHUP');

@@ -130,8 +130,8 @@ test('V68 the document, command by command: from nothing to TLS, a token and an 
   write('etc/shepherd/shepherd.yaml', here(chosen));
   const checked = await inShell(blockWith('--check-config'));
   expect(checked).toMatch(/^the schema is at .*; bmdb has the rights of a daemon/);
-  expect(checked).toContain('bmdb has what a daemon needs, and nothing more\n');
-  expect(checked).toMatch(/shepherd\.yaml: the configuration is good\n$/);
+  expect(checked).toContain('bmdb has exactly the rights that a daemon needs\n');
+  expect(checked).toMatch(/shepherd\.yaml: the configuration is valid\n$/);
   await inShell(blockWith('deploy/systemd'));
 
   write('etc/shepherd/shepherd.yaml', stringify(configurationHere(here(chosen))));

@@ -50,7 +50,7 @@ test('B6: installs an image by the agent, reboots the machine, and then leaves i
       'the agent says why not',
     );
     const { said: refused } = await typed(fleet, 'show', slot);
-    expect(refused).toMatch(/install +FAILED: asked for generation 1, reported 1; handed out/);
+    expect(refused).toMatch(/install +FAILED: requested generation 1, reported 1; handed out/);
     expect(refused).toContain(`the image has SHA-256 ${sha256(IMAGE)}, not ${wrong}`);
     expect(images.requests, 'it was fetched').toHaveLength(1);
     expect(disk().equals(Buffer.alloc(DISK_BYTES)), 'the disk is as it was').toBe(true);
@@ -94,7 +94,7 @@ async function staysAlone(fleet: CommandedFleet, slot: string, bystander: string
 async function tellsIt(fleet: CommandedFleet, slot: string): Promise<void> {
   const { said: shown } = await typed(fleet, 'show', slot);
   expect(shown).toMatch(/state +HandedOver/);
-  expect(shown).toMatch(/install +DONE: asked for generation 2, reported 2; handed out/);
+  expect(shown).toMatch(/install +DONE: requested generation 2, reported 2; handed out/);
   const { said: history } = await typed(fleet, 'history', slot, '--limit', '100');
   const told = history
     .split('\n')

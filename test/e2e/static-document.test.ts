@@ -27,5 +27,5 @@ test('C9: makes a valid configuration from the guide’s files by its own comman
   const file = join(directory, 'shepherd.yaml');
   writeFileSync(file, only('yaml'));
   const checked = await shepherd(['run', '--config', file, '--check-config']).ended;
-  expect(checked).toEqual({ code: 0, stdout: `${file}: the configuration is good\n`, stderr: '' });
+  expect(checked).toEqual({ code: 0, stdout: `${file}: the configuration is valid\n`, stderr: '' });
 });

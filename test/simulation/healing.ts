@@ -151,7 +151,7 @@ export function leftOver(simulation: Simulation): string[] {
     if (state !== 'settled') found.push(`pool ${pool} is ${state}: ${reason}`);
   }
   for (const { slotId, cause } of tables.penalties.values()) {
-    found.push(`${slotId} is on the shelf: ${cause}`);
+    found.push(`${slotId} is in cooldown: ${cause}`);
   }
   const slots = world.provider.reservationIds().length;
   for (const { name, played } of daemons) {

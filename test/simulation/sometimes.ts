@@ -198,7 +198,7 @@ throttled | a provider asks for a pause | log a hold on the provider is imposed
 frozen-silence | too much silence at once freezes recovery | told guard.frozen \S+ silence
 frozen-manual | an operator freezes recovery | told guard.frozen \S+ manual
 thawed-by-itself | recovery thaws by itself | guard thawed it
-many-late | too many machines are late for a verdict | log so many machines are late or silent
+many-late | too many machines are late for a verdict | log too many machines are late or silent
 observer-out | nobody is recovered before heartbeats were taken in long enough |
     log machines are not recovered until heartbeats
 guard-blind | a daemon cannot judge the fleet | log the guard could not assess the fleet

@@ -57,13 +57,13 @@ test('V18: the charts of a machine have roles and names, are drawn, and count do
     const told = await life.getByRole('listitem').allTextContents();
     expect(told.map((text) => text.split(/[,;]/)[0])).toEqual([...STATES]);
     expect(await current('The life of a machine: its states')).toEqual([
-      expect.stringMatching(/^Recovering, current; Being brought back.*; leads to .*Running/),
+      expect.stringMatching(/^Recovering, current; The machine is silent.*; leads to .*Running/),
     ]);
     expect(await current('Inside of Recovering: its states')).toEqual([
       expect.stringMatching(/^working, current/),
     ]);
     expect(await current('One attempt to bring a machine back: its states')).toEqual([
-      expect.stringMatching(/^awaitingBoot, current; Polls for/),
+      expect.stringMatching(/^awaitingBoot, current; Waits for a new boot id/),
     ]);
     expect(await page.getByText('Before: Running · silent 3m').textContent()).toContain(
       'because no heartbeat within <b>the</b> deadline.',
@@ -92,7 +92,7 @@ test('draws a disagreement of actor and rows in both themes, and the outgoing tr
         await page.goto(served.url);
         await page.getByRole('alert').waitFor();
         expect(await page.getByRole('alert').textContent()).toContain(
-          'Its actor shows Running · late, but its rows say Quarantined · conflict.',
+          'The actor shows Running · late, but the database says Quarantined · conflict.',
         );
         const stateOf = (selector: string) =>
           page.locator(`[data-chart=life] ${selector}`).getAttribute('data-state');
@@ -128,7 +128,7 @@ test('V15: reads the timer again when it ends, because a heartbeat may have move
     served.tell(late(NOW_MS, 2_000));
     await page.goto(served.url);
     const timer = page.locator('[data-told=timer]');
-    await timer.filter({ hasText: 'by the clock: Running · late in' }).waitFor();
+    await timer.filter({ hasText: 'by time alone: Running · late in' }).waitFor();
     await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 500);
     served.tell(late(NOW_MS + 2_000, 9 * MINUTE));
     await page.clock.runFor(2_000);

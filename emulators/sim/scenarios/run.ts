@@ -44,7 +44,8 @@ export interface ScenarioOptions {
  */
 export async function playScenario(options: ScenarioOptions): Promise<void> {
   const { scenario: name, json, drain, timeoutMs } = options;
-  if (!drain && name !== 'rolling') throw new UsageError('--no-drain works only with --scenario rolling');
+  if (!drain && name !== 'rolling')
+    throw new UsageError('--no-drain works only with --scenario rolling');
   const scenario = drain ? PLAYS[name] : rolling({ drain });
   const machines = options.machines ?? scenario.machinesUsual ?? MACHINES;
   if (machines < scenario.machinesMin) {

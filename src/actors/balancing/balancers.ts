@@ -56,7 +56,7 @@ interface Tended {
 }
 
 /**
- * Tends a pool at a balancer. Restarts a crashed actor with a growing pause, after all of its work
+ * Manages a pool at a balancer. Restarts a crashed actor with a growing pause, after all of its work
  * has ended; other pools are not affected. After a long life, the pause is the first one again.
  */
 function tendAlways(deps: BalancersDeps, place: PoolBalancer): Tended {
@@ -173,7 +173,7 @@ const POOL_GAUGES = [
   'shepherd_lb_last_settled_timestamp_seconds',
 ] as const;
 
-/** The state of the objects while the pool is tended, else the state of the whole chart. */
+/** The state of the objects while the pool is managed, else the state of the whole chart. */
 function stateOf(value: unknown): string {
   let at = value;
   while (typeof at === 'object' && at !== null) {

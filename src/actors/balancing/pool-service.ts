@@ -200,7 +200,7 @@ export function createPoolService(
     isMoving: false,
     /** An awaited object became ready since the last look at the balancer. */
     isNewlyReady: false,
-    /** State of the chart, or of its objects while the pool is tended. */
+    /** State of the chart, or of its objects while the pool is managed. */
     state: 'awaitingLease',
     seen: () => seen,
     unreachable: () => unreachable,

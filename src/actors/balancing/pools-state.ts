@@ -3,11 +3,11 @@ import type { Sight } from '../../domain/balancing/member-readings.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { PoolService } from './pool-service.ts';
 
-/** The part of a tended pool's state that only this daemon knows; the rest is in rows. */
+/** The part of a managed pool's state that only this daemon knows; the rest is in rows. */
 export interface TendedPool {
   readonly pool: string;
   readonly balancer: string;
-  /** State of its chart, or of its objects while it is tended. */
+  /** State of its chart, or of its objects while it is managed. */
   readonly state: string;
   /** As last seen; empty before the first look. */
   readonly members: ReadonlyMap<MachineId, Pick<Sight, 'health' | 'sessions'>>;
@@ -15,7 +15,7 @@ export interface TendedPool {
   readonly addresses: Addresses;
 }
 
-/** The pools that this daemon tends. */
+/** The pools that this daemon manages. */
 export interface PoolsState {
   /** Pools, sorted by name and balancer. */
   tended(): readonly TendedPool[];

@@ -119,7 +119,7 @@ export const noteCrash = (deps: BalancingDeps, service: PoolService, error: unkn
   writeNote(deps, service, { state: 'failed', reason: `its actor crashed: ${explain(error)}` });
 
 /**
- * Refuses to tend a pool whose objects have an old uid or fleet: they would serve machines that we
+ * Refuses to manage a pool whose objects have an old uid or fleet: they would serve machines that we
  * let be interrupted. @throws {RemoteFailure} such members exist.
  */
 async function requireSameMark(
@@ -135,7 +135,7 @@ async function requireSameMark(
     'and tear it down before they change; or remove it from the configuration, and let ' +
     '"shepherd lb forget" remove its records, while its objects at the balancer continue to serve';
   await deps.keeper.require().balancing.note(lease, service.name, { state: 'failed', reason });
-  throw new RemoteFailure(`pool ${service.name.pool} is not tended: ${reason}`);
+  throw new RemoteFailure(`pool ${service.name.pool} cannot be managed: ${reason}`);
 }
 
 /** Writes a note for people and the next daemon. A failed write is repeated next time. */

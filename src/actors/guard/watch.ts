@@ -177,6 +177,6 @@ const FROZEN =
   'before an operator accepts their loss: `shepherd fleet thaw`';
 const FROZEN_BY_HAND = 'recovery is frozen by an operator, until an operator thaws it';
 const THAWED = 'recovery is thawed: machines that are still silent are assessed again';
-const SUSPICIOUS = 'so many machines are late or silent at once that none is recovered for now';
+const SUSPICIOUS = 'too many machines are late or silent at once: recovery is paused';
 const GRACE = 'machines are not recovered until heartbeats have been received for long enough';
 const WATCHING = 'the guard has no objection to recovery';

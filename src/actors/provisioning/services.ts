@@ -239,7 +239,7 @@ function tell(
     bmdb.events
       .append({ type, provider, actor: 'shepherd', reason, details: {} })
       .catch((error: unknown) =>
-        log.warn({ provider, cause: explain(error) }, `${type} was not told`),
+        log.warn({ provider, cause: explain(error) }, `the event ${type} could not be written`),
       );
   };
   if (breaker !== null && state.breakerTold === null) {
@@ -277,8 +277,8 @@ function tell(
 }
 
 /**
- * An inventory machine is recorded within seconds unless its read is slow: then the next round
- * records the machines read meanwhile, without a wait for it.
+ * An inventory machine is recorded within seconds unless its read is slow. The next round records
+ * the machines that were read meanwhile, without waiting for the slow one.
  */
 const LISTED_WAIT_MS = 10_000;
 

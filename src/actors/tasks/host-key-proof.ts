@@ -37,9 +37,9 @@ interface HostKeyQuestion {
 }
 
 /**
- * Checks that the remote host is the right machine before any command runs there, except the
- * command that reads its secret and the driver's commands that judge the key. Closes the session
- * unless it is.
+ * Checks that the remote host is the right machine before any other command runs there. Only the
+ * command that reads its secret and the driver's key checks run earlier. Closes the session of a
+ * wrong host.
  * @throws {HostKeyRejected} it is not, or nothing proves it and the policy requires proof.
  * @throws {RemoteFailure} it could not show its secret, for example before its first boot ended.
  * @throws {ProviderError} the provider could not be asked.

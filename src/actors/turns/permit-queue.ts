@@ -13,9 +13,9 @@ export interface PermitQueue {
   /** Resolves when there seems to be room; the BMDB decides. */
   wait(slot: Slot, signal: AbortSignal): Promise<void>;
   /**
-   * The guard or the budget stopped the machine after its claim. Until it is heard or a request is
-   * made, it waits for the guard like the others and, if it turned out to need a permit, for room,
-   * whatever its ladder says about the next step.
+   * The guard or the budget stopped the machine after its claim. Until its next heartbeat or
+   * request, the machine waits for the guard like the others. If it needed a permit, it also waits
+   * for room, whatever its ladder says next.
    */
   missed(slot: Slot, neededPermit: boolean): void;
   /** Whether the machine, without a permit now, needs one next, as far as is known. */

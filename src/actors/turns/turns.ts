@@ -249,8 +249,8 @@ interface OrphansDeps {
 /**
  * Releases work rows of our own live session without a turn, after a claim whose answer was lost or
  * a failed cancel. No other process may touch them while we live, so the machine would stay locked.
- * Releases a claim the second time it is found, so that the moment between claim and turn is safe,
- * and by its own epoch, because the machine may be claimed again meanwhile.
+ * Releases a claim only when it is found a second time, so that the moment between claim and turn
+ * is safe. Uses the claim's epoch, because the machine may be claimed again meanwhile.
  */
 export function createOrphanWatch({ keeper, taskPool, log }: OrphansDeps) {
   let suspects: ReadonlySet<string> = new Set();
@@ -324,9 +324,8 @@ async function giveHeadStart(
 }
 
 /**
- * Resolves when this daemon may work on the machine: after a pause for earlier failures, with a
- * live session, with room in the recovery budget if needed, after the head start of better ranked
- * daemons, and with a place.
+ * Resolves when this daemon may work on the machine. Waits for the backoff, a live session, room in
+ * the recovery budget if needed, the head start of better ranked daemons, and a free place.
  */
 export const awaitTurn = (deps: AwaitTurnDeps) =>
   fromPromise<void, TurnInput>(async ({ input: { slot, next, setbacks }, signal }) => {
@@ -350,9 +349,9 @@ export type ApplyRequestDeps = Pick<
 > & { readonly log: Log };
 
 /**
- * Applies an operator's request about a slot: with a live session, after the head start of better
- * ranked daemons, unless one of them has applied it. One transaction of the BMDB; safe to repeat.
- * Rejects while the request must stay open.
+ * Applies an operator's request about a slot, with a live session. Better ranked daemons have a
+ * head start and may apply it first. One transaction of the BMDB; safe to repeat. Rejects while the
+ * request must stay open.
  */
 export const applyRequest = (deps: ApplyRequestDeps) =>
   fromPromise<string, RequestInput>(async ({ input: { slot, key }, signal }) => {

@@ -39,7 +39,7 @@ export const webhookJob = (name: string): string => `webhook/${name}`;
 const AT_ONCE = 4;
 /**
  * After this many consecutive attempts without a receiver, attempts start this far apart until one
- * succeeds: a dead receiver costs little, and is not flooded on its return.
+ * succeeds. So a dead receiver costs little and is not flooded on its return.
  */
 const FAILURES_MAX = 8;
 const FAILING_PAUSE_MS = 100;

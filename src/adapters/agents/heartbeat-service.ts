@@ -169,8 +169,8 @@ function toBeat({ envelope }: ReceivedHeartbeat, publicKey: Uint8Array): Heartbe
 }
 
 /**
- * A stored request is handed out only if agents can read it, and if its generation is that of its
- * row: the agent reports the inner one, so it would otherwise be asked forever.
+ * Hands out a stored request only if agents can read it and its generation equals that of its row.
+ * The agent reports the inner generation, so with another one it would be asked forever.
  */
 function readableRequest(
   { machineId: machine }: HeartbeatRecord,

@@ -8,9 +8,9 @@ export interface AgentServer {
   /** One event per heartbeat, after its commit. Hot; a slow reader loses nothing that it needs. */
   readonly heard$: Observable<Heard>;
   /**
-   * Whether a heartbeat that arrives now would reach the database, as far as we can tell: the
-   * server listens, is ready, and the last batch was accepted. A refusal counts for two minutes at
-   * most, since nobody may be left to try again.
+   * Whether a heartbeat that arrives now would probably reach the database. The server listens, is
+   * ready, and the last batch was accepted. A refusal counts for two minutes at most, since nobody
+   * may be left to try again.
    */
   isTakingIn(): boolean;
   /**

@@ -55,10 +55,10 @@ export interface BalancerContext {
  * An external load balancer, as seen by all its pools. The caller ensures that only one process
  * writes at a time. Calls of several pools may overlap; the driver orders them.
  *
- * Every method rejects with a `FleetError`: `Unreachable`, `TimedOut`, `Denied`, `Throttled` (with
- * the time from which requests are allowed again; until then every call rejects the same way
- * without a request), `Malformed`, `RemoteFailure` (understood and refused), `Cancelled` (the
- * signal aborted).
+ * Every method rejects with a `FleetError`: `Unreachable`, `TimedOut`, `Denied`, `Throttled`,
+ * `Malformed`, `RemoteFailure` (understood and refused), `Cancelled` (the signal aborted).
+ * `Throttled` has the time from which requests are allowed again. Until then every call rejects the
+ * same way without a request.
  */
 export interface LoadBalancer {
   readonly capabilities: BalancerCapabilities;

@@ -188,8 +188,8 @@ export interface DeviceLoginRepository {
    */
   decide(userDigest: Uint8Array, sealed: Uint8Array | null): Promise<boolean>;
   /**
-   * What the command is told. A login that is granted, refused or expired is forgotten with that.
-   * @returns null: no login has this code, or the command was told before.
+   * The result for the command. A granted, refused or expired login is deleted with this call.
+   * @returns null: no login has this code, or the command has its result already.
    */
   poll(deviceDigest: Uint8Array): Promise<DevicePoll | null>;
 }

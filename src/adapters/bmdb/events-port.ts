@@ -19,8 +19,8 @@ export interface EventRepository {
   /** Writes an event that belongs to no change of rows. */
   append(event: NewEvent): Promise<void>;
   /**
-   * How long reads of this process have been waiting for events that exist but cannot be returned
-   * yet, because a running transaction may have written earlier ones; 0 if none wait.
+   * How long reads of this process have been waiting for events that cannot be returned yet. A
+   * running transaction may have written earlier events. 0: no read waits.
    */
   waitingMs(): number;
 }

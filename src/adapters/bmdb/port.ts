@@ -120,10 +120,10 @@ export interface ReadingMoment {
   /** Database clock, shortly before the rows were read: good for ages, not for ordering reads. */
   readonly nowMs: number;
   /**
-   * Orders reads by what they saw: if one of two reads saw a commit that the other did not, it has
-   * the greater number; equal numbers saw the same commits. Means nothing across a restart,
-   * failover or restore of the database. So compare only overlapping reads; otherwise the read
-   * begun later is newer.
+   * Orders reads by the commits that they saw. If only one of two reads saw a commit, it has the
+   * greater number. Equal numbers saw the same commits. Means nothing across a restart, failover or
+   * restore of the database. So compare only overlapping reads; otherwise the read begun later is
+   * newer.
    */
   readonly version: number;
 }
@@ -171,8 +171,8 @@ export interface MachineReading extends ReadingMoment {
 export interface BmdbSession {
   readonly sessionId: SessionId;
   /**
-   * Aborts (with `SessionExpired`) when the session is known or assumed to be dead: at the local
-   * deadline, `intervalMs` after the *start* of the last successful poke on the monotonic clock.
+   * Aborts (with `SessionExpired`) when the session is known or assumed to be dead. The local
+   * deadline is `intervalMs` after the *start* of the last successful poke, on the monotonic clock.
    * That is before the database's own deadline. All effects outside the database must obey it.
    */
   readonly signal: AbortSignal;
@@ -211,8 +211,8 @@ export interface BmdbSession {
    */
   lease(name: string): Promise<Lease | null>;
   /**
-   * Applies an operator's decision or freeze. Ends an order only if it has expired, or can never be
-   * carried out as things are (a hold, a quarantine, another machine on the slot). One transaction,
+   * Applies an operator's decision or freeze. Ends an order only if it has expired, or cannot be
+   * carried out because of a hold, a quarantine, or another machine on the slot. One transaction,
    * with a line in the slot's log in the operator's name. Idempotent.
    * @returns null if the request stays open, because it is an order that may still be carried out.
    * @throws {SessionExpired} @throws {NotFound} there is no such request.
@@ -248,8 +248,8 @@ export interface ProviderHoldRepository {
   }): Promise<void>;
   /**
    * Lifts holds: of one key, or all of a kind. Lifting a `penalty` makes its slot usable again; its
-   * key is the slot id. With `seenUntilMs` (epoch ms, as read), lifts only holds that end no later:
-   * a caller that has not seen a newer hold cannot say that it is over.
+   * key is the slot id. With `seenUntilMs` (epoch ms, as read), lifts only holds that end no later,
+   * because the caller has not seen newer holds.
    * @returns how many were lifted.
    */
   lift(
@@ -292,8 +292,8 @@ export interface IntentRepository {
   resume(witness: Witness): Promise<IntentRow>;
   /**
    * To be called before each attempt, and when an attempt's outcome is unknown.
-   * @throws {NothingToDo} `attempts` is given, and by now a hold or a penalty forbids the use of
-   *   the slot, or it has a machine: nothing was written, and the attempt must not be made.
+   * @throws {NothingToDo} `attempts` is given, and a hold or a penalty now forbids the slot, or the
+   * slot has a machine. Nothing was written, and the attempt must not be made.
    */
   progress(
     witness: Witness,

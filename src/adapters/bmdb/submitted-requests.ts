@@ -64,8 +64,8 @@ export function submittedRequest(request: NewRequest): SubmittedRequest {
   // If the same key is submitted again, these are compared with the stored values.
   const [by, reason] = [plainText(request.by), plainText(request.reason)];
   if (!isKey(key)) throw new UsageError('a key has 1 to 200 printable characters');
-  if (by.trim() === '') throw new UsageError('say who asks');
-  if (reason.trim() === '') throw new UsageError('give a reason');
+  if (by.trim() === '') throw new UsageError('the name of the requester is empty; give a name');
+  if (reason.trim() === '') throw new UsageError('the reason is empty; give a reason');
   if (!(validForMs > 0 && validForMs <= VALID_FOR_MAX_MS)) {
     throw new UsageError(`a request is valid for up to 90 days, not ${validForMs} ms`);
   }
@@ -86,7 +86,7 @@ export function submittedBatch({ key, digest, requests }: NewBatch): SubmittedBa
   }
   if (!isKey(key)) throw new UsageError('a key has 1 to 200 printable characters');
   if (new Set([key, ...submitted.map((each) => each.key)]).size <= submitted.length) {
-    throw new UsageError('each request of a batch has a key of its own');
+    throw new UsageError('two requests of the batch have the same key; give each its own key');
   }
   const { by, standing, reason, validForMs, verb } = first;
   const head = { key, by, standing, reason, validForMs, verb, batch: key, ...NOWHERE };
@@ -94,7 +94,7 @@ export function submittedBatch({ key, digest, requests }: NewBatch): SubmittedBa
   return {
     head: { ...head, parameters: { batch: { digest, count } } },
     digest,
-    outcome: `${count} ${count === 1 ? 'request was' : 'requests were'} filed`,
+    outcome: `${count} ${count === 1 ? 'request was' : 'requests were'} submitted`,
     requests: submitted.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
   };
 }
@@ -120,7 +120,7 @@ export function requireSameBatch(
 ): void {
   const isSame = before.batch === head.key && before.by === head.by;
   if (isSame && digestOf(before.parameters) === digest) return;
-  throw new KeyReused(`key "${head.key}" was used for something else`);
+  throw new KeyReused(`key "${head.key}" was used for another request; choose a new key`);
 }
 
 /** Digest of a batch, read from its head; null if the request is no head. */
@@ -190,7 +190,9 @@ export function poolOf(verb: Verb, parameters: unknown): Pick<RequestRow, 'pool'
 export function requireSame(asked: SubmittedRequest, before: KeptRequest): void {
   if (contentOf(asked) === contentOf(before)) return;
   const what = `${before.verb} by ${before.by}: ${before.reason}`;
-  throw new KeyReused(`key "${asked.key}" was used for something else (${what})`);
+  throw new KeyReused(
+    `key "${asked.key}" was used for another request (${what}); choose a new key`,
+  );
 }
 const contentOf = ({ verb, provider, slotId, machineId, by, reason, batch, parameters }: Content) =>
   JSON.stringify([...[verb, provider, slotId, machineId, by, reason, batch], sorted(parameters)]);

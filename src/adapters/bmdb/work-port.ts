@@ -4,9 +4,9 @@ import type { MachineRow, Process, QuarantineKind } from '../../domain/machine.t
 import type { StandingRung } from '../../domain/recovery/rungs.ts';
 
 /**
- * One claimed machine. Exactly one of finish, fail and cancel ends it; each deletes the work row
- * and writes history in one transaction, and finds out the result of a commit whose answer was
- * lost.
+ * One claimed machine. Exactly one of finish, fail and cancel ends it. Each deletes the work row
+ * and writes history in one transaction. Each also determines the result of a commit whose reply
+ * was lost.
  */
 export interface Work {
   readonly process: Process;
@@ -125,7 +125,7 @@ export type FinishChange =
       readonly warnings: readonly string[];
     }
   /**
-   * Deletes the agent's start, heartbeat and start attempt, returns the permit, and sets the
+   * Deletes the agent's start, heartbeat and start attempt, and returns the permit. Sets the
    * ladder's `next_at` from `coolDown`, so that a machine lost again soon is not recovered at once.
    */
   | {

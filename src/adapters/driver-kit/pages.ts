@@ -59,10 +59,9 @@ export interface ListingPage<T> extends Entries<T> {
   readonly isLast: boolean;
 }
 /**
- * Result of a listing. Without `complete`, absence proves nothing. Even with it, an item may be
- * missing that was created while another was deleted, or that shifting pages hid from two
- * consistent walks; ask for such an item by id. Entries in `unread` exist; one without a readable
- * id may be anything.
+ * Result of a listing. Without `complete`, absence proves nothing. Even a complete listing may lack
+ * an item that was created while another was deleted, or that shifting pages hid twice. Ask for
+ * such an item by id. Entries in `unread` exist; one without a readable id may be anything.
  */
 export interface Walked<T> extends Entries<T> {
   readonly complete: boolean;

@@ -266,8 +266,8 @@ export function createTurnGroups(limits: GroupLimits, deps: Pick<TurnDeps, 'cloc
 
   return {
     /**
-     * Waits for a turn of this key, and then for one of all keys together if limited: a wait for a
-     * busy key delays nobody else. Otherwise like `Turns.take`.
+     * Waits for a turn of this key, and then for a turn of all keys together if limited. So a wait
+     * for a busy key delays no other key. Otherwise like `Turns.take`.
      */
     async take(key: string, options: TurnOptions): Promise<EndTurn> {
       const end = await groupOf(key).take(options);

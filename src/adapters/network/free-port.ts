@@ -4,15 +4,15 @@ import { createServer, type AddressInfo } from 'node:net';
 
 const portMin = 10_240;
 const attemptsMax = 100;
-/** By then, whoever took a port listens on it, however busy the computer is. */
+/** By then, the program that took a port listens on it, even on a busy computer. */
 const CLAIM_MS = 15 * 60_000;
 
 /**
- * Finds a port nobody listens on and adds it to `taken`. The same port is needed after each reboot,
- * so it lies below the ports that the system gives to outgoing connections: an agent's or client's
- * connection could occupy one of those. The choice does not use the seeded random source, because
- * two simulators with one seed would choose the same ports. For a while, no other process that
- * calls this function gets the port, even though nobody listens there yet.
+ * Finds a port nobody listens on and adds it to `taken`. The same port is needed after each reboot.
+ * So it lies below the ports for outgoing connections, which an agent's or client's connection
+ * could occupy. The choice does not use the seeded random source, because two simulators with one
+ * seed would choose the same ports. For a while, no other process that calls this function gets the
+ * port, even though nobody listens there yet.
  */
 export async function takeFreePort(
   taken: Set<number>,

@@ -2,9 +2,8 @@ import type { ProviderMachine } from '../../domain/machine.ts';
 import type { CallOptions } from './port.ts';
 
 /**
- * SSH to a machine that a driver installs, such as its rescue system, with the fleet's keys or the
- * driver's own key; never with a password. Each step has a time limit, each output a limit of 1
- * MiB.
+ * SSH to a machine that a driver installs, such as its rescue system. Uses the fleet's keys or the
+ * driver's own key, never a password. Each step has a time limit, each output a limit of 1 MiB.
  *
  * All methods reject with a `ProviderError`, whose cause says more (`NotListening`, `TimedOut`,
  * `Denied` …). `transient`: no answer, or the connection broke. `auth`: all keys were refused.

@@ -82,8 +82,8 @@ export interface SettingComplaint {
 
 /**
  * Hardware of one vendor (or one inventory): what a driver implements. Of the BMDB, it uses only
- * its records. The core calls it through `FleetProvider`, which adds what all drivers need: rate
- * and concurrency limits, deadlines, metrics, our tags, and validation of every returned entry.
+ * its records. The core calls it through `FleetProvider`, which adds limits of rate and
+ * concurrency, deadlines, metrics, our tags, and validation of every returned entry.
  *
  * Every method rejects with a `ProviderError`. It ends when `signal` aborts (kind `aborted`), at
  * the latest at `deadline` (a wait for a turn extends it, see `DriverContext.waitsForTurn`). After
@@ -123,8 +123,8 @@ export interface Provider {
   /**
    * Resets the machine's controller (see `DriverMachine.controller`); the machine itself continues
    * to run. Resolves once accepted. A hanging controller answers nothing, so the core cannot check
-   * before. So every driver, whether or not it `announces`, calls `requireOurs` with what it knows
-   * of the machine, and awaits `beforeSending`, just before it sends the request.
+   * before. So every driver, whether or not it `announces`, calls `requireOurs` with its knowledge
+   * of the machine. Then it awaits `beforeSending`, just before it sends the request.
    * @throws {ProviderError} `conflict`: the controller does not hang, as far as the driver knows,
    *   or an installation is running behind it.
    */

@@ -98,9 +98,9 @@ interface Ciphers {
 }
 
 /**
- * ssh2 creates a cipher for each packet from plain bytes, which Node parses as a key each time,
- * with two errors thrown and caught on the way (24.21). That was a sixth of an upload's cost. A
- * parsed key avoids it. If ssh2 keeps its keys elsewhere, nothing is gained and everything works.
+ * ssh2 creates a cipher for each packet from plain bytes. Node parses them as a key each time, with
+ * two errors thrown and caught on the way (24.21). That was a sixth of an upload's cost. A parsed
+ * key avoids it. If ssh2 keeps its keys elsewhere, nothing is gained and everything works.
  */
 function readKeysOnce(client: Client): void {
   const { _cipher, _decipher } = (client as unknown as { _protocol?: Ciphers })._protocol ?? {};

@@ -18,7 +18,7 @@ interface UploadMeans {
 }
 
 /**
- * Uploads the file. A reader sees the old or the new content, never a part: the new content is
+ * Uploads the file. A reader sees the old or the new content, never a part. The new content is
  * written under its own name, read back, and renamed over the old file, which may be running. An
  * interrupted upload leaves a part. The next upload of the same content continues from a copy of
  * the part, after checking the copy's hash. So two uploads never write to one file.
@@ -170,9 +170,9 @@ const COMPARE = script(
 
 /**
  * Runs the comparison. Unless it prints `same`, finds the longest part that an earlier upload of
- * the same content left, copies it under our own name, and prints its length and hash. The latest
- * upload wins, so a running upload may lose its part. A copy is needed for two reasons: the process
- * that wrote the part may still be running without its caller, and a program that is open for
+ * the same content left. Copies that part under our own name, and prints its length and hash. The
+ * latest upload wins, so a running upload may lose its part. A copy is needed for two reasons. The
+ * process that wrote the part may still be running without its caller. A program that is open for
  * writing cannot be run (ETXTBSY).
  */
 const PREPARE = script(

@@ -4,8 +4,8 @@
  */
 export interface ServiceManager {
   /**
-   * True if a service manager listens: then a start that cannot do its work yet may wait, where a
-   * person at a terminal would want an error.
+   * True if a service manager listens. Then a start that cannot work yet may wait; a person at a
+   * terminal would want an error.
    */
   readonly isThere: boolean;
   /** The watchdog ends us after this time without a sign of life; null: no watchdog. */

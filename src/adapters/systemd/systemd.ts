@@ -108,7 +108,7 @@ const LISTEN_FDS_START = 3;
 type Environment = Record<string, string | undefined>;
 
 /**
- * Reads the variables for this process, and removes them from the environment: otherwise our child
+ * Reads the variables for this process, and removes them from the environment. Otherwise child
  * processes, such as an embedded PostgreSQL, would notify systemd in our name.
  */
 export function takeSystemdEnvironment(env: Environment, pid: number): SystemdEnvironment {

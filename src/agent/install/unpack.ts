@@ -9,8 +9,8 @@ import type { HostPrograms } from '../host-programs.ts';
 export type Unpack = (packed: Readable) => AsyncIterable<Buffer>;
 
 /**
- * The unpacker for this compression. gzip is built in; zstd is part of newer runtimes, else the
- * program of that name; xz always needs its program.
+ * The unpacker for this compression. gzip is built in. zstd is part of newer runtimes; older ones
+ * need its program. xz always needs its program.
  * @throws {Error} this machine cannot unpack it.
  */
 export function unpackerOf(compression: number, programs: HostPrograms): Unpack {

@@ -104,7 +104,7 @@ function progressOf(
 
 /** What blocks changes of all members of a pool. */
 const hindrancesOf = ({ balancer, paused, frozen, tornDown, isTended }: Pool): string[] => [
-  ...(isTended ? [] : [`no daemon tends ${balancer} now`]),
+  ...(isTended ? [] : [`no daemon manages ${balancer} now`]),
   ...(paused === null ? [] : [`the pool is paused by ${paused.by}`]),
   ...(frozen === null ? [] : ['the pool is frozen']),
   ...(tornDown === null ? [] : [`the pool is torn down by ${tornDown.by}`]),
@@ -141,10 +141,10 @@ function lineOf({ slot, pool, balancer, state, sessions, note, progress }: Membe
 
 const STILL: Readonly<Record<LetGo, string>> = {
   drained:
-    'NOT DRAINED YET: the hold stays, and it goes on by itself: ask again, look at "shepherd lb ' +
-    'status", or take it back with "shepherd lb undrain"',
-  active: 'NOT ACTIVE YET: it goes on by itself: look at "shepherd lb status"',
+    'NOT DRAINED YET: the hold stays, and the drain goes on by itself. Repeat the command, see "shepherd lb ' +
+    'status", or remove the hold with "shepherd lb undrain"',
+  active: 'NOT ACTIVE YET: the undrain goes on by itself. See "shepherd lb status"',
 };
 const KEPT =
-  'it may still get traffic, and the hold stays: take it back with "shepherd lb undrain", or mend ' +
-  'what is said there';
+  'the machine may still get traffic, and the hold stays: remove it with "shepherd lb undrain", or ' +
+  'remove the cause of the refusal';

@@ -47,7 +47,7 @@ export async function forgetPool(
   means: ForgetMeans,
 ): Promise<CommandOutput> {
   if (options.reason.trim() === '' || options.by.trim() === '') {
-    throw new UsageError('--by and --reason must not be empty; say who asks and why');
+    throw new UsageError('--by and --reason must not be empty; give your name and a reason');
   }
   const { pool, balancer = null, yes } = options;
   const places = placesNamed(options, await recordedPools(means));
@@ -55,13 +55,13 @@ export async function forgetPool(
   if (ours.length > 0) {
     const names = ours.map(({ balancer }) => balancer).join(', ');
     throw new UsageError(
-      `pool ${pool} is configured at ${names}: only what no configuration has is forgotten; ` +
-        `"shepherd lb teardown ${pool}" lets its members go, and removes it from there`,
+      `pool ${pool} is configured at ${names}; only records of an unconfigured pool can be deleted; ` +
+        `"shepherd lb teardown ${pool}" releases its members, and removes it from there`,
     );
   }
   const told = yes ? await forgetAll(options, places, means) : places.map(wouldForget);
   const isDone = told.every(({ refusal }) => refusal === null);
-  const head = yes ? `pool ${pool}:` : `all that is recorded of pool ${pool} would be forgotten:`;
+  const head = yes ? `pool ${pool}:` : `all records of pool ${pool} would be deleted:`;
   const tail = yes ? [] : ['nothing was done; confirm with --yes'];
   return {
     document: { verb: 'forget-pool', pool, balancer, dryRun: !yes, at: told },
@@ -82,9 +82,9 @@ async function recordedPools({ bmdb, config }: ForgetMeans): Promise<readonly Po
 }
 
 const UNTOUCHED =
-  'What is at the balancer is not touched: it may go on sending traffic to these machines, which are ' +
-  'from then on interrupted without being let go. Whoever wants it removed there configures the pool ' +
-  'again, and tears it down.';
+  'Objects at the balancer stay, so it may go on sending traffic to these machines. Shepherd will then ' +
+  'interrupt the machines without draining them. To remove the objects, configure the pool ' +
+  'again, and tear it down.';
 
 const inWords = ({ balancer, serving, refusal }: Forgotten, isDone: boolean): string =>
   refusal === null
@@ -103,7 +103,7 @@ const forgetAll = (
   places: readonly Pool[],
   { bmdb }: Pick<ForgetMeans, 'bmdb'>,
 ): Promise<readonly Forgotten[]> =>
-  asOperator(bmdb, `${by} has pool ${pool} forgotten: ${reason}`, async (session) => {
+  asOperator(bmdb, `${by} deletes the records of pool ${pool}: ${reason}`, async (session) => {
     const told: Forgotten[] = [];
     for (const place of places) told.push(await forgetOne(session, place, { by, reason }));
     return told;
@@ -127,5 +127,5 @@ async function forgetOne(
 }
 
 const heldText = (pool: string, balancer: string): string =>
-  `a daemon tends it there now, since its configuration has it: have it torn down instead ` +
-  `("shepherd lb teardown ${pool} --balancer ${balancer}"), or start that daemon anew without it`;
+  `a daemon manages it there now, because its configuration has the pool: tear it down instead ` +
+  `("shepherd lb teardown ${pool} --balancer ${balancer}"), or restart that daemon without it`;

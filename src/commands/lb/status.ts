@@ -8,23 +8,23 @@ import { mayServe } from '../../domain/balancing/members.ts';
 import { mergedAddresses } from '../../domain/balancing/pools.ts';
 import { spanText } from '../../lib/texts.ts';
 
-/** A pool at one of its balancers, as the API tells of it. */
+/** A pool at one of its balancers, as the API describes it. */
 export type Pool = Pools['pools'][number];
 export type Member = Pool['members'][number];
 
-/** Which pool is meant, and whether only at one of its balancers. */
+/** A pool, optionally limited to one of its balancers. */
 export interface PoolNamed {
   readonly pool: string;
   readonly balancer?: string | undefined;
 }
 
-/** At the least between two looks at pools. */
+/** Minimum pause between two reads of the pools. */
 const LOOK_MS = 1_000;
 
 /**
- * Looks at all pools again and again, until what is seen is over, or the time is, or it is given up; also
- * while the console is away for a while.
- * @returns what was seen last; null: nothing was.
+ * Reads all pools repeatedly until `look` reports the end, the time is over, or the caller aborts.
+ * Continues while the console is away.
+ * @returns the last result; null: no read succeeded.
  */
 export async function watchPools<Output>(
   { client, signal, monotonic, sleep }: Session,
@@ -42,12 +42,12 @@ export async function watchPools<Output>(
     );
     last = found?.seen ?? last;
     if (found?.isOver || monotonic() >= endMs || signal.aborted) return last;
-    // Of many members a look costs the console something, and it has others to answer.
+    // With many members a read is expensive for the console, which has other clients.
     await sleep(Math.max(LOOK_MS, 10 * (monotonic() - beganMs)));
   }
 }
 
-/** The places of one pool, or of all. @throws {NotFound} there is no such pool. */
+/** The places of one pool, or of all pools. @throws {NotFound} no pool has this name. */
 export function placesOf<Item extends { readonly pool: string }>(
   wanted: string | undefined,
   all: readonly Item[],
@@ -96,7 +96,7 @@ export async function poolStatus(
     [...byName].map(([pool, places]) => blockOf(pool, places, width)).join('\n\n');
   return {
     ...{ document: { atMs, pools }, names: [...byName.keys()] },
-    text: pools.length === 0 ? 'no pool is configured, or recorded' : text,
+    text: pools.length === 0 ? 'no pool is configured or recorded' : text,
   };
 }
 
@@ -108,21 +108,21 @@ function foundText(pool: string, places: readonly Pool[], width: number): string
     places.map(({ addresses }) => new Map(addresses!.map((each) => [each.address, each.ports]))),
   );
   const found = [...merged].map(([address, ports]) => `${address} (${ports.join(', ')})`);
-  const where = found.join(', ') || 'no address that all of its balancers have';
-  return [paragraph(`${pool} is found at ${where}`, width)];
+  const where = found.join(', ') || 'no common address of all its balancers';
+  return [paragraph(`addresses of ${pool}: ${where}`, width)];
 }
 
 /** A pool at one load balancer, with its members. */
 function poolText(pool: Pool, nowMs: number, width: number): string {
   const { balancer, driver, state, isConfigured, isTended, settledAtMs, members, minActive } = pool;
-  const settled = settledAtMs === null ? 'never yet' : whenText(settledAtMs, nowMs);
+  const settled = settledAtMs === null ? 'never' : whenText(settledAtMs, nowMs);
   const kind = isConfigured ? driver : 'not configured here';
   const active = members.filter((each) => each.state === 'active').length;
   return [
     paragraph(`${pool.pool} at ${balancer} (${kind}): ${state ?? 'nothing was done yet'}`, width),
     ...troublesOf(pool, nowMs).map((text) => noteLines(text, width)),
     ...(isConfigured ? [] : [noteLines(strangeText(pool), width)]),
-    noteLines(`settled: ${settled}${isTended ? '' : `; no daemon tends ${balancer} now`}`, width),
+    noteLines(`settled: ${settled}${isTended ? '' : `; no daemon manages ${balancer} now`}`, width),
     noteLines(`${active} active of ${members.length} members; at least ${minActive}`, width),
     ...memberLines(members, nowMs, width),
   ].join('\n');
@@ -130,15 +130,15 @@ function poolText(pool: Pool, nowMs: number, width: number): string {
 
 /** The records are left from an earlier configuration, or belong to daemons with another configuration. */
 const STRANGE =
-  'daemons with this configuration do not tend it, and orders for its members wait: configure it ' +
-  'again, or let "shepherd lb forget" remove what is recorded of it';
+  'daemons with this configuration do not manage it, and orders for its members wait: configure it ' +
+  'again, or delete its records with "shepherd lb forget"';
 /** The same, if no order waits for the pool. */
 const STRANGE_AND_GONE =
-  'daemons with this configuration do not tend it, and nothing waits for it: "shepherd lb forget" ' +
-  'removes what is recorded of it';
+  'daemons with this configuration do not manage it, and nothing waits for it: "shepherd lb forget" ' +
+  'deletes its records';
 
 const strangeText = ({ isTended, members }: Pool): string => {
-  if (isTended) return 'a daemon with another configuration tends it';
+  if (isTended) return 'a daemon with another configuration manages it';
   return members.some(mayServe) ? STRANGE : STRANGE_AND_GONE;
 };
 
@@ -146,9 +146,7 @@ function troublesOf(pool: Pool, nowMs: number): string[] {
   const { reason, frozen, paused, tornDown, retryAtMs } = pool;
   return [
     ...(reason === null ? [] : [reason]),
-    ...(retryAtMs !== null && retryAtMs > nowMs
-      ? [`tried again ${whenText(retryAtMs, nowMs)}`]
-      : []),
+    ...(retryAtMs !== null && retryAtMs > nowMs ? [`next try ${whenText(retryAtMs, nowMs)}`] : []),
     ...(frozen ? [`FROZEN since ${whenText(frozen.atMs, nowMs)}: ${frozen.reason}`] : []),
     ...(paused
       ? [`PAUSED by ${paused.by} since ${whenText(paused.atMs, nowMs)}: ${paused.reason}`]

@@ -39,7 +39,7 @@ export const runPoolVerb =
 
 function wouldTearDown(pool: string, places: readonly Pool[]): CommandOutput {
   const at = places.map(({ balancer, members }) => ({ balancer, members: members.length }));
-  const head = `all of pool ${pool} would be removed; nobody finds it any more at:`;
+  const head = `all of pool ${pool} would be removed; clients could no longer reach it at:`;
   const lines = at.map(({ balancer, members }) => `    ${balancer}, with ${members} members`);
   return {
     document: { dryRun: true, verb: 'teardown-pool', pool, at },
@@ -89,17 +89,17 @@ const isGone = ({ state, tornDown, settledAtMs }: Pool): boolean =>
 
 const leftText = (left: readonly Left[]): string[] =>
   left.length === 0
-    ? ['all of it is gone']
+    ? ['everything is removed']
     : left.map(({ balancer, state, reason, members, isTended, pausedBy }) =>
         state === null
-          ? `NOT TORN DOWN at ${balancer}: no daemon has tended it there yet, and one that does makes ` +
-            'it: remove it from the configuration, or ask again then'
+          ? `NOT TORN DOWN at ${balancer}: no daemon has managed it there yet, and a daemon that does would create ` +
+            'it: remove the pool from the configuration, or repeat the command then'
           : [
               `NOT GONE YET at ${balancer}: ${state}, ${members} members left`,
               ...(reason === null ? [] : [reason]),
-              ...(isTended ? [] : [`no daemon tends ${balancer} now`]),
+              ...(isTended ? [] : [`no daemon manages ${balancer} now`]),
               pausedBy === null
-                ? 'it goes on by itself; ask again, or look at "shepherd lb status"'
-                : `it is paused by ${pausedBy}: resume it, and ask again`,
+                ? 'the tear-down goes on by itself; repeat the command, or see "shepherd lb status"'
+                : `the pool is paused by ${pausedBy}: resume it, and repeat the command`,
             ].join('; '),
       );

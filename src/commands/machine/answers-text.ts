@@ -40,7 +40,7 @@ export function answersText({ verb, key, answers, why, width }: RequestReport): 
 }
 
 const WORDS: Readonly<Record<RequestOutcome['state'], string>> = {
-  open: 'filed',
+  open: 'submitted',
   done: 'done',
   refused: 'REFUSED',
 };

@@ -29,7 +29,7 @@ export async function whoami({ client }: Session): Promise<CommandOutput> {
     ['name', who.proven ? who.name : `${who.name} (a claim)`],
     ['role', who.role],
     ['providers', who.providers?.join(', ') ?? 'all'],
-    ['by', who.via === 'none' ? 'nothing was shown' : who.via],
+    ['by', who.via === 'none' ? 'no confirmation' : who.via],
     ['console', client.transport.where],
   ];
   return {
@@ -64,9 +64,9 @@ export interface LoginFlags {
 }
 
 /**
- * `shepherd login URL`: makes a context of a console, and uses it from now on. At a terminal a person
- * confirms the login in a browser; else the token is read from the standard input, or printed by a
- * command at each use.
+ * `shepherd login URL`: makes a context of a console, and uses it from now on. At a terminal a
+ * person confirms the login in a browser. Otherwise the token comes from standard input, or a
+ * command prints it at each use.
  * @throws {Refused} the console refuses the token. @throws {NoConsole}
  */
 export async function login(
@@ -92,14 +92,14 @@ export async function login(
   const { name: person, role } = (await client.get<Partial<Whoami> | null>('/whoami')) ?? {};
   if (typeof person !== 'string' || typeof role !== 'string') {
     throw new Malformed(
-      `${address} is not a console of Shepherd: it does not say who has logged in; check the address`,
+      `${address} is not a console of Shepherd: its reply has no user; check the address`,
     );
   }
   const { contexts } = readContexts();
   const own = name ?? new URL(address).host;
   writeContexts({ current: own, contexts: { ...contexts, [own]: { ...where, ...shown } } });
   const who = `${printable(person)} is logged in to ${address} as ${printable(role)}`;
-  return { text: `${who}; the context ${own} is used from now on` };
+  return { text: `${who}; the context ${own} is now in use` };
 }
 
 interface LoginMeans extends DeviceMeans {
@@ -146,7 +146,7 @@ async function askToken(): Promise<string> {
 /** `shepherd logout`: forgets a context and its token. The token stays valid until it is revoked. */
 export function logout(name: string | undefined): CommandOutput {
   const own = forget(name);
-  const text = `the context ${own} and its token are forgotten here; "shepherd token revoke" ends the token itself`;
+  const text = `the context ${own} and its token are removed from this computer; "shepherd token revoke" also ends the token`;
   return { text };
 }
 
@@ -181,7 +181,7 @@ export function listContexts(): CommandOutput {
     ...{ rows, names: rows.map(({ name }) => name) },
     text:
       rows.length === 0
-        ? 'no contexts; "shepherd login URL" makes one'
+        ? 'no contexts; create one with "shepherd login URL"'
         : columnLines([['', 'name', 'url', 'token'], ...lines]).join('\n'),
   };
 }
@@ -190,7 +190,7 @@ export function useContext(name: string): CommandOutput {
   const all = readContexts();
   requireContext(all, name);
   writeContexts({ ...all, current: name });
-  return { text: `${name} is used from now on` };
+  return { text: `${name} is now in use` };
 }
 
 export function showContext(name: string | undefined): CommandOutput {
@@ -201,7 +201,7 @@ export function showContext(name: string | undefined): CommandOutput {
     ['name', own],
     ['url', url],
     ['tokenCommand', tokenCommand],
-    ['ca', ca === undefined ? null : 'stored here; no other authority is trusted'],
+    ['ca', ca === undefined ? null : 'the stored authority only'],
     ['simulator', simulator === undefined ? null : `process ${simulator}`],
     ['file', contextsFile()],
   ];
@@ -232,7 +232,7 @@ export const tokenTold = (
   document: made,
   text() {
     const about = `has the id ${made.id} and the role ${role}`;
-    say(`token ${name} ${about}, and ends ${timeText(made.expiresAtMs)}; it is shown once`);
+    say(`token ${name} ${about}, and ends ${timeText(made.expiresAtMs)}; it is shown only once`);
     return made.token;
   },
 });

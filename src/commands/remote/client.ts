@@ -76,8 +76,8 @@ export function requireSecret({
   const { protocol, hostname } = new URL(url);
   if (protocol === 'https:' || allowInsecureHttp || isLoopbackHost(hostname)) return;
   throw new UsageError(
-    `the token would be sent in clear to ${url}; give its address with https://, ` +
-      'or --allow-insecure-http if nobody can listen on the way',
+    `the token would be sent unencrypted to ${url}; give its address with https://, ` +
+      'or --allow-insecure-http if nobody can read the network traffic',
   );
 }
 
@@ -344,7 +344,7 @@ export function requireSuccess(reply: Reply, { method, path }: Pick<Question, 'm
   }
   if (problem === null) {
     throw new Malformed(
-      `${method} ${path} got status ${reply.status}, and not from a console of Shepherd; check the address`,
+      `${method} ${path} got status ${reply.status} from a server that is no console of Shepherd; check the address`,
     );
   }
   if (problem.code === 'not-found' && problem.detail === NO_PAGE) {

@@ -7,7 +7,7 @@ import { API, createHttpTransport, type HttpTransportOptions, type Reply } from 
 import { NoConsole } from './failures.ts';
 import { remark } from './session.ts';
 
-/** What a login by a browser works with. */
+/** Dependencies of a login by a browser. */
 export interface DeviceMeans {
   readonly host: string;
   readonly monotonic: () => number;
@@ -34,16 +34,16 @@ const SLOWER_S = 5;
 
 /**
  * Login by a code that a person confirms in a browser (RFC 8628).
- * @returns the token; null: the console is of a version that has no such login.
+ * @returns the token; null: the version of the console has no login by a browser.
  * @throws {Denied} the person refused it, or did not confirm it in time.
  */
 export async function loginByBrowser(
   options: Omit<HttpTransportOptions, 'token' | 'advice'>,
   { host, monotonic, sleep: wait, say }: DeviceMeans,
 ): Promise<string | null> {
-  const transport = createHttpTransport({ ...options, token: null, advice: 'look at its address' });
+  const transport = createHttpTransport({ ...options, token: null, advice: 'check its address' });
   const { signal } = new AbortController();
-  // Nothing that a browser would add comes with it, so it does no harm wherever it was sent from.
+  // The request carries no browser credentials, so this header cannot enable a cross-site attack.
   const headers = { 'sec-fetch-site': 'same-origin' };
   const ask = async (path: string, body: object): Promise<Reply> =>
     transport.send({ method: 'POST', path: `${API}/device/${path}`, headers, body, signal });
@@ -53,7 +53,9 @@ export async function loginByBrowser(
   if (first.status !== 200 || typeof begun.device_code !== 'string') return null;
   const page = new URL('device', `${options.url.replace(/\/*$/, '')}/`).href;
   say(`open ${page} in a browser, log in there, and type the code ${printable(begun.user_code)}`);
-  say(`the code is good for ${Math.round(begun.expires_in / 60)} minutes; waiting for you`);
+  say(
+    `the code is valid for ${Math.round(begun.expires_in / 60)} minutes; waiting for your confirmation`,
+  );
   const endMs = monotonic() + begun.expires_in * 1_000;
   let intervalS = begun.interval;
   while (monotonic() < endMs) {
@@ -62,7 +64,8 @@ export async function loginByBrowser(
       ...CLIENT,
       ...{ grant_type: GRANT, device_code: begun.device_code },
     }).catch(unanswered);
-    // RFC 8628, 3.5: who gets no answer asks less often. A daemon or a proxy may just restart.
+    // RFC 8628, 3.5: a client without a reply polls less often. A daemon or a proxy may just
+    // restart.
     if (answer === null || answer.status >= 500) {
       intervalS += SLOWER_S;
       continue;
@@ -71,10 +74,10 @@ export async function loginByBrowser(
     if (answer.status === 200 && typeof token === 'string') return token;
     if (error === 'slow_down') intervalS += SLOWER_S;
     else if (error !== 'authorization_pending') {
-      throw new Denied(`the login did not succeed: ${printable(String(why ?? error))}`);
+      throw new Denied(`the login failed: ${printable(String(why ?? error))}; repeat the command`);
     }
   }
-  throw new Denied('the login did not succeed: nobody confirmed the code in time');
+  throw new Denied('the login failed: nobody confirmed the code in time; repeat the command');
 }
 
 function unanswered(error: unknown): null {
@@ -87,6 +90,6 @@ function parsed({ text }: Reply): Readonly<Record<string, unknown>> {
   try {
     return (JSON.parse(text) as Readonly<Record<string, unknown>> | null) ?? {};
   } catch (cause) {
-    throw new Malformed('what answers there is no console of Shepherd', { cause });
+    throw new Malformed('this address is not a console of Shepherd', { cause });
   }
 }

@@ -81,8 +81,8 @@ export class MaybeSubmitted extends FleetError {
   readonly exitCode: number;
   constructor(key: string, cause: FleetError) {
     super(
-      `the answer to the request was lost (${cause.message}), so it may be in force; ` +
-        `repeat the same command with --key '${key}': the request then counts once`,
+      `no reply to the request arrived (${cause.message}), so the request may have been submitted; ` +
+        `repeat the same command with --key '${key}', which submits it only once`,
       { cause },
     );
     this.key = key;

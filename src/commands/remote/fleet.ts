@@ -18,7 +18,7 @@ export async function showStatus({ client }: Session): Promise<CommandOutput> {
     ['machines', countsText(fleet)],
     ...needFacts(fleet),
     ['doing', doingText(status)],
-    ['next', next ? `${whenText(next.atMs, atMs)}: ${next.text}` : 'nothing at a known time'],
+    ['next', next ? `${whenText(next.atMs, atMs)}: ${next.text}` : 'nothing is scheduled'],
   ];
   return {
     document: { atMs, headline, status },

@@ -85,7 +85,7 @@ export function clientOf(
   if (daemon.isSelf) return client;
   if (!isSafe(consoleUrl, client.transport.where)) {
     throw new UsageError(
-      'the token would be sent in clear, or to another program; run this on its host, or give its ' +
+      'the token would be sent unencrypted, or to another program; run this on its host, or give its ' +
         'console https and console.url',
     );
   }

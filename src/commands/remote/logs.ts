@@ -77,7 +77,7 @@ export async function showLogs(
     if (signal.aborted) return { text: '' };
     await sleep(LOOK_MS);
     if (signal.aborted) return { text: '' };
-    if (sources.every((source) => source.client === null)) say('no daemon can be asked');
+    if (sources.every((source) => source.client === null)) say('no daemon has a reachable console');
   }
 }
 

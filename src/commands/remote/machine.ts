@@ -81,7 +81,7 @@ async function historyOf(name: string, { exact, limit }: HistoryFlags, { client 
   const ofMachine = isUuid(name) ? name : null;
   if (ofMachine === null && found === null && !/^[^/]+\/./.test(name)) {
     throw new UsageError(
-      `no machine is named "${name}"; of a machine that is gone give its ID or its slot (PROVIDER/SLOT-ID)`,
+      `no machine is named "${name}"; for a machine that is gone, give its ID or its slot (PROVIDER/SLOT-ID)`,
     );
   }
   const of = ofMachine ?? found?.slot ?? name;
@@ -129,7 +129,7 @@ function machineFacts(whole: MachineWhole): LabelledValue[] {
         return `of ${hostname}, begun ${whenText(startedAtMs, atMs)}, ${attempts} attempts${error}`;
       }),
     ],
-    ['shelf', told(shelf, ({ untilMs, cause }) => `${untilText(untilMs, atMs)}: ${cause}`)],
+    ['cooldown', told(shelf, ({ untilMs, cause }) => `${untilText(untilMs, atMs)}: ${cause}`)],
     ...(machineId === null ? [] : tenancyFacts(whole)),
     ...holdFacts(machine),
     ...requestFacts(whole),
@@ -174,9 +174,9 @@ function tenancyFacts(whole: MachineWhole): LabelledValue[] {
 
 const hardwareFacts = (machine: Machine): LabelledValue[] => [
   ['device', `${machine.providerId ?? 'none'}, ${machine.status ?? 'no status yet'}`],
-  ['address', machine.address ?? 'not known'],
+  ['address', machine.address ?? 'unknown'],
   ...LINE_FIELD_NAMES.filter((name) => name !== 'machineId' && name !== 'address').map(
-    (name): LabelledValue => [name, machine[name] ?? (lineField(name).isRare ? null : 'not known')],
+    (name): LabelledValue => [name, machine[name] ?? (lineField(name).isRare ? null : 'unknown')],
   ),
 ];
 
@@ -192,7 +192,7 @@ function agentFacts({ machine, lines }: MachineWhole): LabelledValue[] {
     ['', told(warned, (warning) => `its start warned: ${warning}`)],
     ['', told(startAttempt, (attempt) => attemptText(attempt, atMs))],
     ['heartbeat', heartbeatText(machine)],
-    ['boot id', heartbeat?.bootId ?? agent?.bootId ?? 'not known'],
+    ['boot id', heartbeat?.bootId ?? agent?.bootId ?? 'unknown'],
   ];
 }
 
@@ -209,7 +209,7 @@ function attemptText(attempt: NonNullable<Machine['startAttempt']>, nowMs: numbe
 function heartbeatText({ heartbeat, atMs }: Machine): string {
   if (heartbeat === null) return 'none';
   const when = whenText(heartbeat.atMs, atMs);
-  return heartbeat.isCurrent ? when : `${when}, by an agent before`;
+  return heartbeat.isCurrent ? when : `${when}, from an earlier agent`;
 }
 
 function installFacts({ machine, lines }: MachineWhole): LabelledValue[] {
@@ -223,10 +223,10 @@ function installFacts({ machine, lines }: MachineWhole): LabelledValue[] {
   return [
     [
       'install',
-      `${state}: asked for generation ${requestGeneration}, reported ` +
+      `${state}: requested generation ${requestGeneration}, reported ` +
         `${reportGeneration ?? 'none'}; ${handed}`,
     ],
-    ['', told(barredBy, (by) => `it is kept from its agent: ${by}`)],
+    ['', told(barredBy, (by) => `the agent does not receive it: ${by}`)],
     ['', told(failed, ({ reason }) => `its agent says: ${reason.slice(head.length)}`)],
   ];
 }
@@ -248,7 +248,7 @@ function memberText(member: Machine['members'][number], atMs: number): string {
     told(deadlineMs, (at) => `its connections are cut ${untilText(at, atMs)}`),
     how,
     told(sessions, (count) => `${count} connections`),
-    waived ? 'nobody waits for it' : null,
+    waived ? 'nothing waits for it' : null,
     note,
   ];
   return parts.filter((part) => part !== null).join('; ');
@@ -258,8 +258,8 @@ function deprovisionFacts({ deprovision, atMs }: Machine): LabelledValue[] {
   if (deprovision === null) return [];
   const { requestedAtMs, requestedBy, reason, attempts } = deprovision;
   return [
-    ['deprovision', `${requestedBy} asked for it ${whenText(requestedAtMs, atMs)}: ${reason}`],
-    ['', `its provider was asked ${attempts} times`],
+    ['deprovision', `requested by ${requestedBy} ${whenText(requestedAtMs, atMs)}: ${reason}`],
+    ['', `${attempts} calls to the provider so far`],
   ];
 }
 
@@ -269,17 +269,17 @@ function ladderFacts({ ladder, atMs }: Machine): LabelledValue[] {
   const operation = operationRef === null ? '' : `, operation ${operationRef}`;
   const order = orderKey === null ? '' : `, order ${orderKey}`;
   const asked = (at: number) =>
-    `${askedRung ?? rung} was asked for ${whenText(at, atMs)}${operation}${order}; not proved yet`;
+    `${askedRung ?? rung} was requested ${whenText(at, atMs)}${operation}${order}; no proof of success yet`;
   const isLater = nextAtMs !== null && nextAtMs > atMs;
   return [
     ['ladder', `${rung}, attempt ${attempts}`],
-    ['', isLater ? `nothing before ${whenText(nextAtMs, atMs)}` : null],
+    ['', isLater ? `cooldown until ${whenText(nextAtMs, atMs)}` : null],
     ['', told(askedAtMs, asked)],
     [
       'power',
       told(
         ladder.powerOffAskedAtMs,
-        (at) => `asked off ${whenText(at, atMs)}, and not on again yet`,
+        (at) => `power-off requested ${whenText(at, atMs)}; power-on not requested yet`,
       ),
     ],
   ];

@@ -32,32 +32,37 @@ export async function showPlan(
   return { document: plan, names, text };
 }
 
-const ERASES = '  recovery MAY ERASE DISKS: machines that nothing else brings back are reinstalled';
+const ERASES = '  recovery MAY ERASE DISKS: it reinstalls a machine if nothing else helps';
 
 function providerText(planned: ProviderPlan, atMs: number, width: number): string {
   const { provider, unlisted, plan, mayEraseDisks } = planned;
   const erasing = mayEraseDisks ? [ERASES] : [];
   if (plan === null) {
-    const why = unlisted === null ? 'it was not listed yet' : `it cannot be listed: ${unlisted}`;
-    return [paragraph(`${provider}: nothing is known to be done; ${why}`, width), ...erasing].join(
-      '\n',
-    );
+    const why =
+      unlisted === null
+        ? 'the provider was not listed yet'
+        : `the provider cannot be listed: ${unlisted}`;
+    return [paragraph(`${provider}: the plan is unknown; ${why}`, width), ...erasing].join('\n');
   }
   const counts = Object.entries(plan.summary).map(([what, count]) => `${count} ${what}`);
   const findings = plan.findings.flatMap(({ case: found, action, count, examples }) => [
     [action === 'none' ? found : action, examples[0]?.slot ?? '', examples[0]?.reason ?? ''],
-    ...(count > 1 ? [['', '', `and ${count - 1} more such`]] : []),
+    ...(count > 1 ? [['', '', `and ${count - 1} more`]] : []),
   ]);
   const more = plan.creationCount - plan.creations.length;
   return [
     paragraph(`${provider}: ${counts.join(', ')}, as of ${whenText(plan.atMs, atMs)}`, width),
     ...erasing,
     ...(plan.breaker === null ? [] : [`  circuit breaker open: ${plan.breaker}`]),
-    ...(plan.overLimit > 0 ? [`  ${plan.overLimit} more than the limit; none is given up`] : []),
-    ...(plan.leftOut > 0 ? [`  ${plan.leftOut} free slots are kept back by the limit alone`] : []),
+    ...(plan.overLimit > 0
+      ? [`  ${plan.overLimit} machines above the limit; Shepherd gives none of them back`]
+      : []),
+    ...(plan.leftOut > 0
+      ? [`  ${plan.leftOut} free slots stay free only because of the limit`]
+      : []),
     ...indented(plan.creations.map(({ verdict, slot, reason }) => [verdict, slot, reason])),
     ...(more > 0 ? [`  and ${more} more would be created`] : []),
-    ...plan.skipped.map(({ count, reason }) => `  ${count} free left alone: ${reason}`),
+    ...plan.skipped.map(({ count, reason }) => `  ${count} free slots stay free: ${reason}`),
     ...indented(findings),
     ...(plan.creationCount === 0 ? ['  nothing would be created now'] : []),
   ].join('\n');
@@ -93,14 +98,14 @@ type PoolOutlook = Plan['pools'][number];
 type PoolPlan = NonNullable<PoolOutlook['plan']>;
 
 const STAGE_WORDS: Readonly<Record<NonNullable<PoolPlan['stage']>, string>> = {
-  frozen: 'nothing, since too many members would be dropped at once',
-  dropping: 'take out servers of machines that are no members',
-  recovering: 'ask again for objects that failed',
-  clashing: 'remove what stands where another is to be',
-  creating: 'make what is missing',
+  frozen: 'nothing, because too many members would be dropped at once',
+  dropping: 'remove servers of machines that are no longer members',
+  recovering: 'request failed objects again',
+  clashing: 'remove objects that stand in the place of others',
+  creating: 'create missing objects',
   waiting: 'wait for objects that are not ready',
-  leaving: 'remove what nobody wants any more',
-  settled: 'nothing: all is as desired',
+  leaving: 'remove objects that are no longer needed',
+  settled: 'nothing: the pool is as desired',
 };
 
 /** Formats what would be done next for a pool at a load balancer. */
@@ -109,7 +114,8 @@ export function poolPlanText(
   width: number,
 ): string {
   const place = `${pool} at ${balancer}`;
-  if (plan === null) return paragraph(`${place}: only the daemon that tends it knows`, width);
+  if (plan === null)
+    return paragraph(`${place}: only the daemon that manages this balancer knows the plan`, width);
   const { stage, failure, actions, unready, shelved, dropping, pending } = plan;
   if (stage === null) {
     return [
@@ -119,13 +125,13 @@ export function poolPlanText(
   }
   const words =
     stage === 'settled' && !plan.isComplete
-      ? 'nothing now, though not all is well'
+      ? 'nothing now, although not everything is well'
       : STAGE_WORDS[stage];
   const all = pending === null ? 0 : pending.create + pending.update + pending.destroy;
   const later = all - actions.length;
   return [
     paragraph(
-      `${place}: ${plan.held === null ? words : `nothing, since it is ${plan.held}`}`,
+      `${place}: ${plan.held === null ? words : `nothing, because the pool is ${plan.held}`}`,
       width,
     ),
     ...columnLines(
@@ -133,7 +139,9 @@ export function poolPlanText(
     ),
     ...dropping.map((machine) => noteLines(`would be dropped: machine ${machine}`, width)),
     ...(unready === 0 ? [] : [noteLines(`${unready} objects are not ready`, width)]),
-    ...shelved.map((name) => noteLines(`${name} failed so often that it is left alone`, width)),
+    ...shelved.map((name) =>
+      noteLines(`${name} failed repeatedly; Shepherd leaves it alone for a while`, width),
+    ),
     ...(later > 0 ? [noteLines(`and ${later} more after that`, width)] : []),
     ...membersText(plan, width),
   ].join('\n');
@@ -145,7 +153,7 @@ const membersText = ({ moves, panic, leftOut }: PoolPlan, width: number): string
     ...(why === null ? [] : [noteLines(`  ${why}`, width)]),
   ]),
   ...panic.map((member) =>
-    noteLines(`${member} would be dropped, and is not: too many at once`, width),
+    noteLines(`${member} would be dropped, but stays: too many at once`, width),
   ),
   ...leftOut.map(({ machineId, why }) =>
     noteLines(`machine ${machineId} gets no server: ${why}`, width),

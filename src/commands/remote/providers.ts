@@ -28,7 +28,7 @@ function inWords(status: Provider): string {
   const { provider, driver, can, provisioner, headline, unlisted, listing, breaker, atMs } = status;
   const facts: string[][] = [
     ['driver', driver],
-    ['can', can.join(', ') || 'nothing but list'],
+    ['can', can.join(', ') || 'list only'],
     [
       'provisioner',
       provisioner === null ? 'no daemon at the moment' : `session ${provisioner.sessionId}`,
@@ -44,7 +44,7 @@ function inWords(status: Provider): string {
     provider,
     ...indented(facts),
     ...section(
-      'must not be asked for now',
+      'holds',
       status.holds.map(({ kind, key, untilMs, level, cause }) => [
         `${kind} ${key}`,
         `until ${whenText(untilMs, atMs)}`,
@@ -53,7 +53,7 @@ function inWords(status: Provider): string {
       ]),
     ),
     ...section(
-      'on the shelf',
+      'in cooldown',
       status.shelf.slots.map(({ slot, untilMs, cause }) => [
         slot,
         `until ${whenText(untilMs, atMs)}`,
@@ -99,7 +99,7 @@ const WAIT_MS = 30_000;
 /**
  * `shepherd provider clear`: tries failed slots again, or ends holds, before their time.
  * @throws {UsageError} nothing or too much is named, or the count differs: nothing was done.
- * @throws {NotFound} a slot is not on the shelf: nothing was done.
+ * @throws {NotFound} a slot is not in cooldown: nothing was done.
  */
 export async function clearProvider(
   session: Session,
@@ -117,17 +117,19 @@ export async function clearProvider(
   const there = hold === undefined ? await cooldownsOf(name, session) : [];
   const strange = bare.filter((each) => !there.includes(each));
   if (strange.length > 0) {
-    throw new NotFound(`${strange.join(', ')}: not on the shelf of ${name}; nothing was done`);
+    throw new NotFound(
+      `not in cooldown at ${name}: ${strange.join(', ')}; nothing was done; "shepherd provider status ${name}" lists them`,
+    );
   }
   if (allSlots && expectCount !== there.length) {
-    const found = `${there.length} slots are on the shelf`;
+    const found = `${there.length} slots are in cooldown`;
     throw new UsageError(
       expectCount === undefined
         ? `${found}; confirm with --expect-count ${there.length}`
         : `${found}, not ${expectCount}; nothing was done`,
     );
   }
-  if (allSlots && there.length === 0) return { text: `nothing is on the shelf of ${name}` };
+  if (allSlots && there.length === 0) return { text: `no slot of ${name} is in cooldown` };
   const shelf = allSlots ? there : bare;
   const body = { verb: 'clear-provider', provider: name, hold: hold ?? null, shelf };
   return submit(session, body, { ...flags, waitMs: WAIT_MS });
@@ -136,8 +138,8 @@ export async function clearProvider(
 const idOf = (slot: string): string => slot.slice(slot.indexOf('/') + 1);
 
 /**
- * IDs of all slots on the shelf, page by page.
- * @throws {UsageError} the shelf changed meanwhile, or the console does not give all slots: nothing was done.
+ * IDs of all slots in cooldown, page by page.
+ * @throws {UsageError} the slots changed meanwhile, or the console does not give all slots: nothing was done.
  */
 async function cooldownsOf(name: string, { client }: Session): Promise<readonly string[]> {
   const found = new Set<string>();
@@ -147,7 +149,7 @@ async function cooldownsOf(name: string, { client }: Session): Promise<readonly 
     for (const { slot } of shelf.slots) found.add(idOf(slot));
     if (found.size === shelf.total) return [...found];
     if (before < found.size && found.size < shelf.total) continue;
-    const told = `this console gives ${found.size} of the ${shelf.total} slots on the shelf`;
+    const told = `this console lists only ${found.size} of the ${shelf.total} slots in cooldown`;
     throw new UsageError(
       `${told}; nothing was done; repeat the command, or give slots by their IDs`,
     );

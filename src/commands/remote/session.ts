@@ -119,7 +119,7 @@ export async function understood<Result>(
     return await task;
   } catch (cause) {
     if (!(cause instanceof TypeError) || isOurs()) throw cause;
-    const text = `an answer of ${where} has an unexpected form; check that it is a console of Shepherd of this version`;
+    const text = `a reply of ${where} has an unexpected form; check that it is a console of Shepherd of this version`;
     throw new Malformed(text, { cause });
   }
 }

@@ -49,7 +49,7 @@ interface Begun {
   readonly endMs?: number;
 }
 
-/** Sends a request, and waits until it is settled or the time is over. One key makes one request. */
+/** Sends a request, and waits until it has an outcome or the time is over. One key makes one request. */
 export async function submit(
   session: Session,
   body: AskBody,
@@ -87,7 +87,7 @@ export interface SubmittedOrder {
   readonly submitted: Request | Batch;
 }
 
-/** Waits until a request is settled, and reports its state. */
+/** Waits until a request has an outcome, and reports its state. */
 export async function goOn(
   { verb, key, submitted }: SubmittedOrder,
   { wait, waitMs, follow, endMs: untilMs }: Pick<AskFlags, 'wait'> & WaitOptions & Begun,
@@ -157,11 +157,11 @@ function previewText(preview: Preview, isOfSeveral: boolean, width: number): str
     ...(isOfSeveral ? [`--expect-count ${count}`] : []),
     ...(isDestroying ? ['--yes'] : []),
   ].join(' ');
-  const head = `would ${would ?? `be asked for: ${preview.verb}`}${lost === null ? '' : `; ${lost}`}`;
+  const head = `would ${would ?? `request ${preview.verb}`}${lost === null ? '' : `; ${lost}`}`;
   const lines = columnLines(
     machines.map(({ slot, state, substate }) => [
       `    ${slot}`,
-      state === null ? 'nothing is recorded of it' : `${state} · ${substate}`,
+      state === null ? 'unknown slot' : `${state} · ${substate}`,
     ]),
   );
   const reasons = [
@@ -259,7 +259,9 @@ const leftOut = ({ counts, requests }: Batch): string[] => {
   const all = counts.open + counts.done + counts.refused;
   if (all === requests.length) return [];
   const { open, done, refused } = counts;
-  return [`of ${all} in all these are the first: ${done} done, ${refused} refused, ${open} open`];
+  return [
+    `only the first of ${all} requests are shown; in total: ${done} done, ${refused} refused, ${open} open`,
+  ];
 };
 
 const answerOf = (request: Request): RequestOutcome => ({
@@ -272,7 +274,7 @@ const answerOf = (request: Request): RequestOutcome => ({
 const poolIn = ({ pool, balancer }: Request): string | null =>
   pool === null || balancer === null ? pool : `${pool} at ${balancer}`;
 
-const WAITS = 'not settled yet; it is carried out as soon as it can be, while it is valid';
+const WAITS = 'no outcome yet; daemons carry the request out as soon as possible while it is valid';
 
 /** Why a request is still open, as far as the state of the fleet and its pools shows. */
 async function whyOpen(
@@ -283,7 +285,10 @@ async function whyOpen(
     const fleet = await client.get<Fleet>('/fleet');
     const spent = fleet.budget
       .filter(({ permits, budget }) => permits >= budget)
-      .map(({ scope, permits }) => `${scope}: ${permits} being recovered, and no more may be now`);
+      .map(
+        ({ scope, permits }) =>
+          `${scope}: ${permits} machines are being recovered, which is the maximum`,
+      );
     const guard = guardTexts(fleet).filter((line) => !line.endsWith('not frozen'));
     return [WAITS, ...guard, ...spent, ...untended(requests, await client.get<Pools>('/pools'))];
   } catch (error) {
@@ -304,6 +309,7 @@ const untended = (requests: readonly Request[], { atMs, pools }: Pools): string[
       );
     })
     .map(({ pool, balancer, settledAtMs: at }) => {
-      const ended = at === null ? 'never settled' : `settled ${spanText(atMs - at)} ago`;
-      return `pool ${pool} at ${balancer} ${ended}, and no daemon tends it: "shepherd lb status ${pool}" tells more`;
+      const settled =
+        at === null ? 'was never settled' : `was last settled ${spanText(atMs - at)} ago`;
+      return `pool ${pool} at ${balancer} ${settled}, and no daemon manages it: see "shepherd lb status ${pool}"`;
     });

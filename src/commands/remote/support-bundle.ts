@@ -42,7 +42,7 @@ const lines = (values: readonly object[]): string =>
 
 const PARTS: readonly BundlePart[] = [
   answered('version.json', 'Version of the daemon that answers', '/version'),
-  answered('whoami.json', 'Who made this archive', '/whoami'),
+  answered('whoami.json', 'User who created this archive', '/whoami'),
   answered('fleet.json', 'Status of the fleet, guard and budget', '/fleet'),
   answered('guard.json', 'The guard over recovery', '/guard'),
   {
@@ -191,8 +191,8 @@ const SECRET_KEY =
 const TEXT_MAX = 200;
 
 /**
- * The configuration as it is written, with references to secrets. Comments, texts under a key that sounds
- * secret, paths of URLs and long texts are left out: they may hold a secret that is written out by mistake.
+ * The configuration as it is written, with references to secrets. Leaves out comments, long texts,
+ * paths of URLs and texts under a key that sounds secret, because they may contain a secret.
  * @throws {UsageError} the file cannot be read.
  */
 function configText(file: string): string {

@@ -69,7 +69,10 @@ export async function askForScope(
   verb: 'freeze' | 'thaw',
   { provider, for: when, ...flags }: ScopeFlags,
 ): Promise<CommandOutput> {
-  if (provider === FLEET) throw new UsageError(`--provider ${FLEET} names no provider`);
+  if (provider === FLEET)
+    throw new UsageError(
+      `--provider ${FLEET} is not the name of a provider; leave it out for the whole fleet`,
+    );
   const scope = provider ?? FLEET;
   const asked = { ...flags, waitMs: 30_000 };
   if (when === undefined) return submit(session, { verb, scope }, asked);
@@ -147,7 +150,7 @@ async function oneOf(name: string, verb: Verb, flags: VerbFlags, session: Sessio
   const found = await findNamed(session.client, name, exact);
   if (found) return found.asked;
   if (VERBS[verb.verb].of === 'slot' && SLOT.test(name)) {
-    session.say(`no daemon knows slot ${name}; check that its name is spelled right`);
+    session.say(`no daemon knows slot ${name}; check the spelling`);
     return name;
   }
   throw new NotFound(`no machine is named ${name}; "shepherd machines" lists all`);

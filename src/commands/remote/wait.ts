@@ -66,7 +66,7 @@ function barred({ state, substate, reason }: Machine, wanted: string): string | 
     return `it is quarantined${why}, and daemons leave it alone until somebody releases it`;
   }
   if (state === 'Provisioned' && substate === 'failed' && wanted !== 'Deprovisioning') {
-    return `its provider gave it up${why}`;
+    return `its provider no longer lists it${why}`;
   }
   return null;
 }
@@ -98,7 +98,7 @@ export async function waitForMachine(
   for (;;) {
     const told = (outcome: string, exitCode: number): CommandOutput => {
       const { slot = name, state = null, substate = null, atMs = null } = last ?? {};
-      const how = state === null ? 'it was not seen' : `it is ${state} · ${substate}`;
+      const how = state === null ? 'it was not found' : `it is ${state} · ${substate}`;
       return {
         document: { slot, for: wanted.text, outcome, state, substate, atMs },
         ...{ names: [slot], text: `${slot}: ${outcome}; ${how}`, exitCode },
@@ -110,16 +110,16 @@ export async function waitForMachine(
     });
     if ('machine' in seen) {
       last = seen.machine;
-      if (wanted.isMet(last)) return told(`${wanted.text} is met`, 0);
+      if (wanted.isMet(last)) return told(`${wanted.text} is reached`, 0);
     }
     const bar = 'machine' in seen ? wanted.barredBy(seen.machine) : (seen.gone ?? null);
-    if (bar !== null) return told(`${wanted.text} cannot come about: ${bar}`, EXIT_FAILED);
-    const cut = () =>
-      told(`${wanted.text} is not waited for any more`, interruptOf(signal).exitCode);
+    if (bar !== null) return told(`${wanted.text} can no longer be reached: ${bar}`, EXIT_FAILED);
+    const cut = () => told(`the wait for ${wanted.text} was stopped`, interruptOf(signal).exitCode);
     if (signal.aborted) return cut();
     const leftMs = endMs - monotonic();
     const away = 'away' in seen && seen.away !== undefined ? ` (${seen.away})` : '';
-    if (leftMs <= 0) return told(`${wanted.text} is not met in time${away}`, EXIT_NOT_SETTLED);
+    if (leftMs <= 0)
+      return told(`timed out: ${wanted.text} is not reached${away}`, EXIT_NOT_SETTLED);
     await sleep(Math.min(LOOK_MS, leftMs));
     if (signal.aborted) return cut();
   }
@@ -148,7 +148,7 @@ function lookerFor(
     meant ??= await named(client, name, exact);
     const { slot, asked, machineId } = meant;
     const machine = await client.find<Machine>(pathOf(slot));
-    if (machine === null) return unseen(`nothing is known of ${slot} any more`);
+    if (machine === null) return unseen(`no daemon knows ${slot} any more`);
     const isOther = asked === machineId && machine.machineId !== machineId;
     if (isOther && machine.machineId === null) return unseen(`${machineId} is gone from ${slot}`);
     if (isOther) return { gone: `${machineId} is gone, and another machine is on ${slot}` };

@@ -22,8 +22,8 @@ const RETRY_FIRST_MS = 250;
 const RETRY_MAX_MS = 5_000;
 
 /**
- * `shepherd machines --watch`: on a terminal draws the list again at each change; else prints a line of JSON
- * for each machine that is new, changed or gone. Continues when the console comes back.
+ * `shepherd machines --watch`: on a terminal, draws the list again at each change. Otherwise prints
+ * a line of JSON for each new, changed or removed machine. Continues when the console comes back.
  */
 export async function watchMachines(
   session: Session,

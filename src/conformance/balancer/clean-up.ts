@@ -38,9 +38,9 @@ interface Pass {
 }
 
 /**
- * Removes all objects with the name or mark of the test's own pool, in passes: repeats blocked and
- * failed removals as long as that may help. These names are the test's own, so it also removes
- * unmarked objects. Never rejects.
+ * Removes all objects with the name or mark of the test's own pool. Repeats blocked and failed
+ * removals as long as that may help. These names are the test's own, so it also removes unmarked
+ * objects. Never rejects.
  */
 export async function cleanUp(stage: BalancerStage, cleaning: CleaningUp): Promise<CleanedUp> {
   const { clock, names } = stage;

@@ -57,8 +57,8 @@ export function createBalancerStage(
     observe,
     async see(ref, signal) {
       const found = (await observe(signal)).filter((each) => isSame(each.ref, ref));
-      must(found.length > 0, `${ref.kind} ${ref.id} is not shown`);
-      must(found.length === 1, `${ref.kind} ${ref.id} is shown twice`);
+      must(found.length > 0, `${ref.kind} ${ref.id} is not listed`);
+      must(found.length === 1, `${ref.kind} ${ref.id} is listed twice`);
       return found[0]!;
     },
     async ready(ref, signal) {

@@ -22,7 +22,7 @@ export interface BalancerStep extends CourseStep {
 
 const refOf = ({ made }: BalancerStage, kind: ObjectKind): Ref => {
   const ref = made.get(kind);
-  must(ref !== undefined, `no ${kind} was made`);
+  must(ref !== undefined, `no ${kind} was created`);
   return ref;
 };
 
@@ -60,7 +60,7 @@ const isSameSet = (one: readonly Ref[], other: readonly Ref[]): boolean =>
 export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'nothing',
-    title: 'A pool without objects is empty, and this is no error',
+    title: 'The listing of a new pool is empty and succeeds',
     takes: [],
     gives: 'nothing',
     async run(stage, signal) {
@@ -69,7 +69,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   },
   {
     id: 'abort',
-    title: 'A call whose signal is aborted is cancelled',
+    title: 'Aborting its signal cancels a call',
     takes: [],
     async run({ balancer, owner }) {
       const call = { signal: AbortSignal.abort() };
@@ -78,7 +78,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   },
   {
     id: 'creation',
-    title: 'One object of each kind is created and becomes ready',
+    title: 'An object of each kind is created and becomes ready',
     takes: ['nothing'],
     gives: 'objects',
     async run(stage, signal) {
@@ -88,7 +88,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   },
   {
     id: 'observation',
-    title: 'Created objects are shown as requested, with parent and owner',
+    title: 'The listing shows objects as requested, with parent and owner',
     takes: ['objects'],
     async run(stage, signal) {
       const desired = desiredOf(stage);
@@ -109,7 +109,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   },
   {
     id: 'repetition',
-    title: 'A repeated creation gives the same object, and no twin',
+    title: 'A repeated creation returns the same object',
     takes: ['objects'],
     async run(stage, signal) {
       const before = [...stage.made.values()];
@@ -119,12 +119,12 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
         must(isSame(await make(stage, desired[kind], signal), known), `${kind} has another id now`);
       }
       const refs = (await stage.observe(signal)).map(({ ref }) => ref);
-      must(isSameSet(refs, before), `${refs.length} objects are there now`);
+      must(isSameSet(refs, before), `the pool has ${refs.length} objects now`);
     },
   },
   {
     id: 'ownership',
-    title: 'Another pool sees nothing of it',
+    title: 'Another pool does not see these objects',
     takes: ['objects'],
     async run(stage, signal) {
       const seen = await stage.observe(signal, stage.stranger);
@@ -133,19 +133,19 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   },
   {
     id: 'readings',
-    title: 'A server shows what the driver claims to show',
+    title: 'A server has the fields that the driver declares',
     takes: ['objects'],
     async run(stage, signal) {
       const { sessions, health, drain } = stage.balancer.capabilities;
       const { server = {} } = await stage.see(refOf(stage, 'server'), signal);
       must(!sessions || server.sessions === 0, `it has ${server.sessions} connections`);
-      must(!health || server.health !== undefined, 'its health is not shown');
-      must(drain !== 'native' || server.mode !== undefined, 'its mode is not shown');
+      must(!health || server.health !== undefined, 'the listing lacks its health');
+      must(drain !== 'native' || server.mode !== undefined, 'the listing lacks its mode');
     },
   },
   {
     id: 'modes',
-    title: 'A server gets no connections before it is made active, and can be drained and cut off',
+    title: 'A new server gets no connections until its activation, and can be drained and cut off',
     takes: ['objects'],
     suits: ({ drain }) => drain === 'native',
     async run(stage, signal) {
@@ -157,13 +157,13 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
       for (const mode of ['active', 'drain', 'drain', 'active', 'off', 'off', 'active'] as const) {
         await balancer.setMember!(ref, mode, owner, { signal });
         const seen = await modeOf();
-        must(seen === mode, `it was made ${mode}, and is ${seen}`);
+        must(seen === mode, `the requested mode is ${mode}, but it is ${seen}`);
       }
     },
   },
   {
     id: 'update',
-    title: 'A health check and an address change in place',
+    title: 'An update changes a health check and an address in place',
     takes: ['objects'],
     suits: ({ update }) => update,
     async run(stage, signal) {
@@ -188,7 +188,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   },
   {
     id: 'order',
-    title: 'An object with dependents is not destroyed',
+    title: 'The driver refuses to destroy an object with dependents',
     takes: ['objects'],
     async run(stage, signal) {
       const { balancer, owner } = stage;
@@ -209,7 +209,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   },
   {
     id: 'destruction',
-    title: 'All objects are destroyed, children first, and a repetition causes no error',
+    title: 'All objects are destroyed, children first; a repetition succeeds',
     takes: ['objects'],
     async run(stage, signal) {
       const { balancer, owner } = stage;
@@ -218,7 +218,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
         await balancer.destroy(ref, owner, { signal });
         await balancer.destroy(ref, owner, { signal });
         const phase = await balancer.refresh(ref, owner, { signal });
-        must(phase === 'failed', `a ${kind} that is gone is ${phase}`);
+        must(phase === 'failed', `a destroyed ${kind} is ${phase}`);
       }
       const left = await stage.observe(signal);
       must(left.length === 0, `${left.length} objects are left`);

@@ -24,7 +24,7 @@ import { assertTags, tagFault } from './creation.ts';
 
 const roundTrip: ConformanceStep = {
   id: 'tag-changes',
-  title: 'Our tags are replaced, others stay, and a second instance sees the same',
+  title: 'setTags replaces only our tags, and a second instance of the driver sees them',
   needs: ['tags'],
   takes: ['machine'],
   async run(stage) {
@@ -55,7 +55,7 @@ async function changeTags(stage: ConformanceStage, own: Tags, foreign: Tags): Pr
   must(own[SET_ID_TAG] === stage.subject.setId, 'the machine is not marked as the test’s');
   await stage.ask('SetTags', (options) => raw.setTags(id, own, options));
   const limits = { timeoutMs: patience.syncMs * 2, intervalMs: patience.probeMs };
-  await stage.until('the tags that were set', limits, async () => {
+  await stage.until('the new tags', limits, async () => {
     const { tags } = await stage.fleet.getMachine(id, stage.call);
     const wanted = { ...foreign, ...own };
     const more = Object.keys(tags).find((key) => !(key in wanted));
@@ -85,7 +85,7 @@ const rebootWait = (stage: ConformanceStage) => ({
 
 const reboot: ConformanceStep = {
   id: 'reboot',
-  title: 'A reboot is done when the boot id has changed',
+  title: 'A reboot changes the boot id',
   needs: ['reboot'],
   destructive: 'existing',
   takes: ['booted'],
@@ -97,7 +97,7 @@ const reboot: ConformanceStep = {
         return `${mode}, ${shown(stage.clock.monotonic() - begun)}`;
       }
     }
-    throw new StepFailed('accepted twice, and the boot id never changed');
+    throw new StepFailed('two reboots were accepted, but the boot id never changed');
   },
 };
 
@@ -129,13 +129,13 @@ const power: ConformanceStep = {
     } catch (error) {
       // The driver supports power, but this machine does not.
       if (!isProviderError(error, 'not-implemented')) throw error;
-      throw new StepSkipped(`not supported by this machine, and refused so: ${explain(error)}`);
+      throw new StepSkipped(`not supported by this machine, and rejected: ${explain(error)}`);
     }
     await stage.until('the machine is off', rebootWait(stage), () => looksOff(stage));
     await fleet.setPower(id, 'on', call);
-    must(await bootIdChanges(stage), 'it was switched on, but the boot id never changed');
+    must(await bootIdChanges(stage), 'the machine was switched on, but the boot id never changed');
     const { power: state } = await stage.refresh();
-    must(state !== 'off', 'it is up, but the provider still shows it as off');
+    must(state !== 'off', 'the machine is up, but the provider still shows it as off');
   },
 };
 

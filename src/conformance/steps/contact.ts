@@ -23,7 +23,7 @@ const NOTHING = new Uint8Array(0);
 
 const existing: ConformanceStep = {
   id: 'existing',
-  title: 'An existing machine is chosen',
+  title: 'The test chooses an existing machine',
   needs: [],
   takes: ['listed'],
   gives: 'machine',
@@ -40,14 +40,14 @@ const existing: ConformanceStep = {
     assertOurs(machine);
     stage.found.machine = machine;
     const { id } = await stage.refresh();
-    must(id === machine.id, `asked for machine ${machine.id}, the driver answered with ${id}`);
+    must(id === machine.id, `requested machine ${machine.id}, but the driver returned ${id}`);
     return `${machine.id}`;
   },
 };
 
 const ssh: ConformanceStep = {
   id: 'ssh',
-  title: 'SSH answers and lets our key in',
+  title: 'SSH answers and accepts our key',
   needs: [],
   takes: ['machine'],
   async run(stage) {
@@ -60,7 +60,7 @@ const ssh: ConformanceStep = {
 
 const hostKey: ConformanceStep = {
   id: 'host-key',
-  title: 'The host key proves itself before anything runs',
+  title: 'The host key is verified before any command runs',
   needs: [],
   takes: ['machine'],
   gives: 'trusted',
@@ -78,12 +78,12 @@ const hostKey: ConformanceStep = {
 };
 
 const SHOWN: Readonly<Record<HostKeyEvidence, string>> = {
-  pinned: 'the key is the one seen before',
-  inventory: 'the key is the one of the inventory',
+  pinned: 'the key is the same as before',
+  inventory: 'the inventory has the key',
   provider: 'the provider knows the key',
   secret: 'the machine showed its instance secret',
-  'first-use': 'nothing proves it; the policy pins the first key',
-  insecure: 'nothing proves it; the policy accepts any key',
+  'first-use': 'no proof of the key; the policy pins the first key',
+  insecure: 'no proof of the key; the policy accepts any key',
 };
 
 interface Proved {
@@ -185,7 +185,7 @@ export async function overSsh<T>(
 
 const boot: ConformanceStep = {
   id: 'boot',
-  title: 'The machine is up and runs commands',
+  title: 'The machine runs commands and has a boot id',
   needs: [],
   takes: ['trusted'],
   gives: 'booted',

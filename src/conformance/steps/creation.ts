@@ -19,7 +19,7 @@ import { must, StepFailed, pending } from '../waiting.ts';
 /** A crash is survived by the announcement: without it, nothing may be created. */
 const unannounced: ConformanceStep = {
   id: 'unannounced',
-  title: 'A creation without its announcement makes nothing',
+  title: 'A creation creates nothing if onAttempt rejects',
   needs: ['create'],
   takes: ['listed'],
   async run(stage) {
@@ -29,7 +29,7 @@ const unannounced: ConformanceStep = {
     let attempts = 0;
     const barred = async () => {
       attempts += 1;
-      throw new Error('this creation may not go on');
+      throw new Error('this creation must stop');
     };
     const order = { ...requestOf(stage, unused, mark), onAttempt: barred };
     const answer = await createRaw(stage, order, mark).then(
@@ -37,7 +37,7 @@ const unannounced: ConformanceStep = {
       () => null,
     );
     stage.signal.throwIfAborted();
-    must(answer === null, `onAttempt rejected, and machine ${answer?.id} was made all the same`);
+    must(answer === null, `onAttempt rejected, but the driver created machine ${answer?.id}`);
     must(attempts > 0, 'onAttempt was not called, and the creation failed');
     await assertNoMore(stage);
   },
@@ -45,7 +45,7 @@ const unannounced: ConformanceStep = {
 
 const create: ConformanceStep = {
   id: 'create',
-  title: 'Free capacity becomes a machine',
+  title: 'A creation on free capacity creates a machine',
   needs: ['create'],
   takes: ['listed'],
   gives: 'machine',
@@ -63,7 +63,7 @@ const create: ConformanceStep = {
       'it is on a different slot than requested',
     );
     must(machine.availability !== 'KnownUnused', 'it is still shown as free capacity');
-    must(attempts > 0, 'onAttempt was not called: a crash just then would leak the machine');
+    must(attempts > 0, 'onAttempt was not called: a crash at that moment would leak the machine');
     found.machine = machine;
     return `${machine.id} on ${unused.reservationId ?? unused.id}`;
   },
@@ -88,7 +88,7 @@ async function lateComer(stage: ConformanceStage, mark: Witness, failure: unknow
   const { patience, ledger } = stage;
   const entry = ledger.creations.filter(({ witness: its }) => its === mark);
   const answer = entry.find(({ id }) => id !== null);
-  if (answer) return `machine ${answer.id} came of it: the driver answered with it`;
+  if (answer) return `the creation returned machine ${answer.id}`;
   const mayBe =
     facetsOf(failure).outcome === 'unknown' || entry.some(({ state }) => state === 'unknown');
   const limits = { timeoutMs: mayBe ? patience.bootMs : 0, intervalMs: patience.syncMs };
@@ -97,10 +97,10 @@ async function lateComer(stage: ConformanceStage, mark: Witness, failure: unknow
       const marked = await withWitness(stage, mark);
       return marked[0]?.id ?? pending('it is not listed');
     });
-    return `machine ${id} came of it`;
+    return `the creation created machine ${id}`;
   } catch (error) {
     if (!(error instanceof StepFailed || isProviderError(error))) throw error;
-    return mayBe ? 'a machine may still come of it' : 'no machine came of it';
+    return mayBe ? 'the creation may still create a machine' : 'the creation created no machine';
   }
 }
 
@@ -127,7 +127,7 @@ const withWitness = async (
 
 const listed: ConformanceStep = {
   id: 'listed',
-  title: 'The new machine is in the next listing, and found by its id',
+  title: 'The next listing contains the new machine, and getMachine finds it',
   needs: ['create'],
   takes: ['machine'],
   async run(stage) {
@@ -141,14 +141,14 @@ const listed: ConformanceStep = {
     assertOurs(entry);
     must(entry.availability !== 'KnownUnused', 'it is listed as free capacity');
     const { id, reservationId } = await stage.refresh();
-    must(id === entry.id, `asked for machine ${entry.id}, the driver answered with ${id}`);
+    must(id === entry.id, `requested machine ${entry.id}, but the driver returned ${id}`);
     must(reservationId === entry.reservationId, 'listed and found on different slots');
   },
 };
 
 const tags: ConformanceStep = {
   id: 'tags',
-  title: 'Every requested tag reads back',
+  title: 'The listing shows every requested tag',
   needs: ['create'],
   takes: ['machine'],
   async run(stage) {
@@ -195,7 +195,7 @@ const assertNoMore = (stage: ConformanceStage): Promise<void> =>
 
 const idempotent: ConformanceStep = {
   id: 'idempotent',
-  title: 'The same creation again answers with the same machine',
+  title: 'A repeated creation returns the same machine',
   needs: ['create'],
   takes: ['machine'],
   async run(stage) {
@@ -204,7 +204,7 @@ const idempotent: ConformanceStep = {
     for (const resumed of [false, true]) {
       const order = { unused, witness: mark, hostname: hostnameOf(stage, unused), resumed };
       const { id } = await stage.fleet.createMachine(order, stage.call);
-      must(id === stage.machineId, `a second machine was made: ${id}`);
+      must(id === stage.machineId, `a second machine was created: ${id}`);
     }
     const marked = await withWitness(stage, mark);
     must(marked.length === 1, `${marked.length} machines carry the same creation key`);
@@ -217,7 +217,7 @@ const idempotent: ConformanceStep = {
 
 const witness: ConformanceStep = {
   id: 'witness',
-  title: 'The machine is found by its creation key, and by no other',
+  title: 'findByWitness finds the machine by its own creation key only',
   needs: ['create'],
   takes: ['machine'],
   async run(stage) {
@@ -238,7 +238,7 @@ const witness: ConformanceStep = {
 
 const sweep: ConformanceStep = {
   id: 'sweep',
-  title: 'Looking for leftovers removes nothing',
+  title: 'Listing leftovers removes nothing',
   needs: ['create'],
   takes: ['machine'],
   async run(stage) {
@@ -250,7 +250,7 @@ const sweep: ConformanceStep = {
 
 const rival: ConformanceStep = {
   id: 'rival',
-  title: 'Taken or missing capacity cannot be used',
+  title: 'A creation on taken or missing capacity fails',
   needs: ['create'],
   takes: ['machine'],
   async run(stage) {
@@ -262,9 +262,9 @@ const rival: ConformanceStep = {
     };
     await mustLose(() => attempt(unused));
     const nowhere = { ...unused, id: null, reservationId: null };
-    await mustReject('create on nothing', ['invalid'], () => attempt(nowhere));
+    await mustReject('create without a slot', ['invalid'], () => attempt(nowhere));
     const after = await countOurs(stage);
-    must(after === before, `${after - before} machines were made all the same`);
+    must(after === before, `the failed creations created ${after - before} machines`);
     await assertNoMore(stage);
   },
 };

@@ -9,7 +9,7 @@ import { must, StepFailed, StepSkipped, pending, within } from '../waiting.ts';
 
 const destroy: ConformanceStep = {
   id: 'destroy',
-  title: 'The machine is destroyed, and leaves the listing',
+  title: 'A destroyed machine disappears from the listing',
   needs: ['create', 'deprovision'],
   takes: ['machine'],
   gives: 'gone',
@@ -19,13 +19,15 @@ const destroy: ConformanceStep = {
     await stage.destroyPastTheCore(id);
     const bound = { timeoutMs: patience.destroyMs, asked: true };
     const calls = await destroyUntilGone(stage, id, bound);
-    return calls === 0 ? 'asked twice at once' : `asked ${calls} times more`;
+    return calls === 0
+      ? 'destroyed with two simultaneous calls'
+      : `destroyed after ${calls} more calls`;
   },
 };
 
 const destroyAgain: ConformanceStep = {
   id: 'destroy-again',
-  title: 'Destroying it again succeeds, and nothing else does',
+  title: 'On a destroyed machine, only another destroy succeeds',
   needs: ['create', 'deprovision'],
   takes: ['gone'],
   async run(stage) {
@@ -47,7 +49,7 @@ const slotWait = ({ patience }: ConformanceStage) => ({
 
 const reusable: ConformanceStep = {
   id: 'reusable',
-  title: 'Its slot can be used again',
+  title: 'The slot of a destroyed machine becomes usable again',
   needs: ['create', 'deprovision'],
   takes: ['gone'],
   gives: 'free',
@@ -64,14 +66,14 @@ const reusable: ConformanceStep = {
 /** A remaining claim blocks its slot for everybody. */
 const unclaimed: ConformanceStep = {
   id: 'claims-dropped',
-  title: 'No record of a removed machine remains',
+  title: 'The driver keeps no record of a destroyed machine',
   needs: ['create', 'deprovision'],
   takes: ['gone'],
   async run(stage) {
     requireClaims(stage);
     const { subject, found, ledger, call } = stage;
     const names = ledger.creations.flatMap(namesOf);
-    await stage.until('nothing is kept', slotWait(stage), async () => {
+    await stage.until('no record is kept', slotWait(stage), async () => {
       const left = await subject.claims(names, stage.signal);
       if (left.length === 0) return true;
       // Some providers free a slot step by step, once per query.
@@ -84,7 +86,7 @@ const unclaimed: ConformanceStep = {
 /** A claim identifies a creation after a crash: so it must come first. */
 const claimed: ConformanceStep = {
   id: 'claims',
-  title: 'A machine is not created if its record cannot be written',
+  title: 'A creation fails if its record cannot be written',
   needs: ['create', 'deprovision'],
   takes: ['free'],
   async run(stage) {
@@ -99,8 +101,8 @@ const claimed: ConformanceStep = {
       ),
     );
     stage.signal.throwIfAborted();
-    const what = 'no record could be written, and ';
-    must(made === null, `${what}machine ${made} was made all the same`);
+    const what = 'no record could be written, but ';
+    must(made === null, `${what}machine ${made} was created`);
     await assertNoStrays(stage, found.goneIds, what);
   },
 };
@@ -112,7 +114,7 @@ function requireClaims({ ledger }: ConformanceStage): void {
 
 const stop: ConformanceStep = {
   id: 'stop',
-  title: 'A stopped driver ends calls under way and refuses later calls',
+  title: 'A stopped driver ends its current calls and rejects later calls',
   needs: [],
   takes: ['opened'],
   async run(stage) {
@@ -151,7 +153,7 @@ async function stopCreation(stage: ConformanceStage, raw: Provider): Promise<voi
   const creation = mustEnd(
     ask('Create', (options) => raw.createMachine(order, options), mark),
     () => {
-      throw new StepFailed('a creation that was stopped before its request made a machine');
+      throw new StepFailed('a creation that stopped before its request created a machine');
     },
   );
   try {

@@ -14,7 +14,7 @@ const NO_SUCH_KEY = 'noSuchKey';
 
 const config: ConformanceStep = {
   id: 'config',
-  title: 'Settings: unknown keys and placeholders are refused, and named',
+  title: 'The settings reject unknown keys and placeholders by name',
   needs: [],
   takes: [],
   async run({ subject }) {
@@ -30,13 +30,13 @@ const config: ConformanceStep = {
 
 function assertRefused(mistakes: readonly { path: readonly PropertyKey[] }[], key: string): void {
   const named = mistakes.some(({ path }) => path.map(String).includes(key));
-  must(mistakes.length > 0, `a wrong "${key}" is accepted`);
-  must(named, `a wrong "${key}" is refused without naming it`);
+  must(mistakes.length > 0, `an invalid "${key}" is accepted`);
+  must(named, `an invalid "${key}" is rejected without its name`);
 }
 
 const open: ConformanceStep = {
   id: 'open',
-  title: 'The driver opens, and prepares itself twice',
+  title: 'The driver opens, and a repeated preparation succeeds',
   needs: [],
   takes: [],
   gives: 'opened',
@@ -48,13 +48,13 @@ const open: ConformanceStep = {
     const able = Object.entries(opened.raw.capabilities).flatMap(([name, can]) =>
       can === true ? name : [],
     );
-    return able.length > 0 ? `can: ${able.join(', ')}` : 'can only list';
+    return able.length > 0 ? `can: ${able.join(', ')}` : 'the driver can only list';
   },
 };
 
 const list: ConformanceStep = {
   id: 'list',
-  title: 'The listing is complete, and no earlier test left anything',
+  title: 'The listing is complete, without machines of earlier tests',
   needs: [],
   takes: ['opened'],
   gives: 'listed',
@@ -89,7 +89,7 @@ async function assertNoneOfOurs(
   must(
     stage.wishes.destroyExisting,
     `machines with the test's instance set ${setId} exist: ${ids.join(', ')}; ` +
-      'destroy them, or let --destroy-existing do it',
+      'destroy them, or give --destroy-existing',
   );
   const left = await destroyAll(stage, ids, stage.patience.destroyMs);
   must(left.length === 0, `still there: ${left.map(({ id }) => id).join(', ')}`);
@@ -97,7 +97,7 @@ async function assertNoneOfOurs(
 
 const names: ConformanceStep = {
   id: 'names',
-  title: 'Host names and quota groups are always the same',
+  title: 'Host names and quota groups never change',
   needs: [],
   takes: ['listed'],
   async run(stage) {
@@ -120,7 +120,7 @@ const isHostName = (text: string): boolean =>
 
 const unknown: ConformanceStep = {
   id: 'unknown',
-  title: 'A machine that does not exist is not found; destroying it has succeeded already',
+  title: 'A missing machine is not found, and destroying it succeeds',
   needs: [],
   takes: ['opened'],
   async run(stage) {
@@ -141,7 +141,7 @@ const unknown: ConformanceStep = {
 
 const abort: ConformanceStep = {
   id: 'abort',
-  title: 'An aborted call ends as aborted',
+  title: 'An aborted call fails as aborted',
   needs: [],
   takes: ['opened'],
   async run(stage) {
@@ -188,7 +188,7 @@ async function callOff(
 
 const parallel: ConformanceStep = {
   id: 'parallel',
-  title: 'Simultaneous calls do not disturb each other',
+  title: 'Simultaneous calls return correct answers',
   needs: [],
   takes: ['listed'],
   async run(stage) {
@@ -219,7 +219,10 @@ async function idsIn(stage: ConformanceStage): Promise<readonly string[]> {
 async function mustAnswerFor({ ask, raw }: ConformanceStage, id: string): Promise<void> {
   try {
     const machine = await ask('Get', (options) => raw.getMachine(id, options));
-    must(machine.id === id, `asked for ${id} among others, the answer is ${machine.id}`);
+    must(
+      machine.id === id,
+      `requested ${id} in a simultaneous call, but the driver returned ${machine.id}`,
+    );
   } catch (error) {
     // It may be gone since.
     if (!isProviderError(error, 'not-found')) throw error;

@@ -135,7 +135,10 @@ export function createAccess(options: AccessOptions): Access {
     if (found) return found;
     tellRefused(address);
     if (guesses.wrong(address, digestOf(token).toString('hex'))) {
-      log.warn({ address }, 'many wrong tokens for the console; none is looked at now');
+      log.warn(
+        { address },
+        'many wrong tokens from this address; the console rejects all its tokens for a while',
+      );
     }
     throw new Problem('not-signed-in', UNKNOWN);
   };
@@ -162,7 +165,7 @@ export function createAccess(options: AccessOptions): Access {
     if (typeof shown === 'string' && digest && timingSafeEqual(digestOf(shown), digest)) return;
     throw new Problem(
       'not-allowed',
-      'This tab of the browser has only the cookie of the login, which lets it look: log in again, at /login',
+      'This tab of the browser can only look, because it has only the cookie of the login. To act, log in again at /login',
     );
   };
   const loginSecret: Access['loginSecret'] = async ({ person, headers }) => {
@@ -187,7 +190,10 @@ export function createAccess(options: AccessOptions): Access {
     const client = certificate === null ? undefined : options.clients.get(certificate);
     if (client) return personOf(certifiedAs(certificate!), client, 'certificate');
     if (demands?.isMetrics && cookieOf(request, sessionCookie(cookies)) !== null) {
-      throw new Problem('not-signed-in', 'Metrics are not shown to the cookie of the page');
+      throw new Problem(
+        'not-signed-in',
+        'The cookie of the page does not allow reading metrics: use a token',
+      );
     }
     const found = await session(request);
     if (found) {
@@ -197,7 +203,10 @@ export function createAccess(options: AccessOptions): Access {
       return { ...personOf(known, found, 'cookie'), proven, sessionId, generation };
     }
     if (isOpen) return ANONYMOUS;
-    throw new Problem('not-signed-in', 'This console needs a login or a token');
+    throw new Problem(
+      'not-signed-in',
+      'This console needs a login or a token: open /login, or send a token',
+    );
   };
   const logOut: Access['logOut'] = async (request) => {
     const secret = cookieOf(request, sessionCookie(cookies));
@@ -262,7 +271,7 @@ const isSame = (shown: string, expected: string): boolean =>
 const neverAborted = () => new AbortController().signal;
 
 export const tooMany = (seconds: number) =>
-  new Problem('limited', `Too many attempts from this address: wait ${seconds} s`, {
+  new Problem('limited', `Too many attempts from this address: try again in ${seconds} s`, {
     retryAfterSeconds: seconds,
   });
 
@@ -307,7 +316,7 @@ function tellingRefused({ clock, log, events }: AccessOptions) {
     events
       .append({ type: 'access.refused', actor: 'unknown', reason, details })
       .catch((error: unknown) =>
-        log.warn({ cause: explain(error) }, 'access.refused could not be told'),
+        log.warn({ cause: explain(error) }, 'the event access.refused could not be written'),
       );
   };
 }
@@ -319,7 +328,7 @@ function noting({ clock, log }: AccessOptions) {
     if (lastUsedAtMs !== null && clock.now() - lastUsedAtMs < NOTED_EVERY_MS) return;
     if (!isNew(what)) return;
     write().catch((error: unknown) =>
-      log.warn({ cause: explain(error) }, `the use of ${what} could not be noted`),
+      log.warn({ cause: explain(error) }, `the last use of ${what} could not be recorded`),
     );
   };
 }

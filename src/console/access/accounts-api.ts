@@ -13,12 +13,14 @@ export const TokenSchema = z.object({
   name: text,
   owner: text,
   role: z.enum(ROLES),
-  providers: listOf(text).nullable().describe('Null: every provider.'),
+  providers: listOf(text).nullable().describe('Null: all providers.'),
   createdAtMs: z.number().int(),
   expiresAtMs: z.number().int(),
   hasEnded: z
     .boolean()
-    .describe('Expired, revoked, or ended with the token or login that made it.'),
+    .describe(
+      'Whether the token has expired, was revoked, or ended with the token or login that created it.',
+    ),
   lastUsedAtMs: z.number().int().nullable(),
   revokedAtMs: z.number().int().nullable(),
   revokedBy: text.nullable(),
@@ -34,20 +36,23 @@ export const NewTokenSchema = z.strictObject({
 export const TokensSchema = z.object({ tokens: z.array(TokenSchema) });
 export const MadeSchema = z.object({
   id: text,
-  token: text.describe('Shown this once.'),
-  expiresAtMs: z.number().int().describe('Never later than the end of what made it.'),
+  token: text.describe('The token. It is shown only once.'),
+  expiresAtMs: z
+    .number()
+    .int()
+    .describe('Not later than the end of the token or login that created it.'),
 });
 
 export const LoginSchema = z.object({
   id: text,
-  name: text.describe('Who logged in, as in the audit.'),
+  name: text.describe('Name of the user, as in the audit.'),
   proven: z.boolean().describe('False: the name is a claim.'),
   role: z.enum(ROLES),
-  providers: listOf(text).nullable().describe('Null: every provider.'),
+  providers: listOf(text).nullable().describe('Null: all providers.'),
   openedAtMs: Milliseconds,
-  lastUsedAtMs: Milliseconds.describe('To the minute.'),
-  endsAtMs: Milliseconds.describe('In any case.'),
-  isThis: z.boolean().describe('By which this was asked.'),
+  lastUsedAtMs: Milliseconds.describe('Precise to a minute.'),
+  endsAtMs: Milliseconds.describe('The login ends at this time at the latest.'),
+  isThis: z.boolean().describe('Whether this call uses the login.'),
 });
 
 const neverAborted = () => new AbortController().signal;
@@ -57,7 +62,7 @@ export function addTokens(api: Api, access: Access): void {
   const { repository, log, random } = access.options;
   api.get(
     '/tokens',
-    described('operate', ['console', 'Tokens of programs; those of others only for an admin'], {
+    described('operate', ['console', 'Tokens for programs: your own, or all if you are an admin'], {
       200: TokensSchema,
     }),
     async ({ person }) => {
@@ -69,7 +74,10 @@ export function addTokens(api: Api, access: Access): void {
     '/tokens',
     described(
       'operate',
-      ['console', 'Make a token; it may do no more than who makes it, and ends with it'],
+      [
+        'console',
+        "Create a token. It has at most its creator's rights, and ends with the token or login that created it",
+      ],
       { 201: MadeSchema },
       { body: NewTokenSchema },
     ),
@@ -87,14 +95,17 @@ export function addTokens(api: Api, access: Access): void {
         loginSeal: secret === null ? null : seal(secret, token, random),
       });
       if (expiresAtMs === null)
-        throw new Problem('refused', `A token ${body.name} is there: revoke it first`);
-      log.info({ person: person.name, token: id, role: body.role }, 'a token was made');
+        throw new Problem(
+          'refused',
+          `A token ${body.name} exists already: revoke it first, or choose another name`,
+        );
+      log.info({ person: person.name, token: id, role: body.role }, 'a token was created');
       return reply.code(201).send({ id, token, expiresAtMs });
     },
   );
   api.delete(
     '/tokens/:id',
-    act('operate', 'console', 'Revoke a token: it is refused within seconds', {
+    act('operate', 'console', 'Revoke a token: the console refuses it within seconds', {
       params: z.object({ id: text.max(40) }),
     }),
     async ({ person, params: { id } }, reply) => {
@@ -103,7 +114,7 @@ export function addTokens(api: Api, access: Access): void {
       if (!isRevoked) {
         const all = await repository.tokens.list(neverAborted());
         const found = all.find((each) => each.id === id && mayTouch(person, each.ownerIdentity));
-        if (!found) throw new Problem('not-found', 'You have no such token');
+        if (!found) throw new Problem('not-found', 'You have no token with this id');
         await repository.tokens.revoke(id, person.name);
       }
       log.info({ person: person.name, token: id }, 'a token was revoked');
@@ -119,7 +130,7 @@ export function addLogins(api: Api, access: Access): void {
     '/logins',
     read(
       'console',
-      'Sessions in the page; those of others only for an admin',
+      'Logins in the page: your own, or all if you are an admin',
       z.object({ logins: z.array(LoginSchema) }),
     ),
     async (request) => {
@@ -134,7 +145,7 @@ export function addLogins(api: Api, access: Access): void {
     act(
       'see',
       'console',
-      'End a session: its cookie is refused, and its streams end, within seconds',
+      'End a login: within seconds, its cookie is refused and its streams end',
       { params: z.object({ id: z.uuid() }) },
     ),
     async ({ person, params: { id } }, reply) => {
@@ -145,7 +156,7 @@ export function addLogins(api: Api, access: Access): void {
         );
       const login =
         mayTouch(person, null) || (await isOwn()) ? await repository.sessions.end(id) : null;
-      if (login === null) throw new Problem('not-found', 'You have no such session');
+      if (login === null) throw new Problem('not-found', 'You have no login with this id');
       log.info({ person: person.name, login }, 'a session was ended');
       return reply.code(204).send(null);
     },
@@ -160,11 +171,14 @@ export function requireWithin(person: Person, { role, providers }: Grant): void 
   if ((person.generation ?? 0) >= GENERATIONS_MAX) {
     throw new Problem(
       'refused',
-      `${person.name} comes from ${GENERATIONS_MAX} tokens, each made by the one before: use an earlier one`,
+      `${person.name} is a token at the end of a chain of ${GENERATIONS_MAX} tokens: create the new token with an earlier token`,
     );
   }
   if (!isAtLeast(person.role, role)) {
-    throw new Problem('not-allowed', `${person.name} is ${person.role}, and may not give ${role}`);
+    throw new Problem(
+      'not-allowed',
+      `${person.name} has the role ${person.role} and may not give the role ${role}`,
+    );
   }
   const own = person.providers;
   if (own === null || providers?.every((name) => own.includes(name))) return;

@@ -40,14 +40,17 @@ const WRONG_CODES_MAX = 5;
 
 const BeginSchema = z.strictObject({
   client_id: z.literal('shepherd'),
-  host: text.min(1).max(64).describe('Host name of the machine of the command, for the person.'),
+  host: text
+    .min(1)
+    .max(64)
+    .describe('Host name of the machine on which the command runs. The person sees it.'),
 });
 const BegunSchema = z.object({
-  device_code: text.describe('The command keeps it, and shows it to nobody.'),
-  user_code: text.describe('The person types it at `verification_uri`.'),
+  device_code: text.describe('Secret of the command, which never shows it.'),
+  user_code: text.describe('Code that the person types at `verification_uri`.'),
   verification_uri: text,
-  expires_in: z.int().describe('Seconds.'),
-  interval: z.int().describe('Seconds between two questions for the token.'),
+  expires_in: z.int().describe('Lifetime in seconds.'),
+  interval: z.int().describe('Minimum seconds between two calls of `device/token`.'),
 });
 const AskSchema = z.strictObject({
   grant_type: text.max(100),
@@ -57,19 +60,22 @@ const AskSchema = z.strictObject({
 const GrantedSchema = z.object({
   access_token: text,
   token_type: z.literal('Bearer'),
-  expires_in: z.int().describe('Seconds.'),
+  expires_in: z.int().describe('Lifetime in seconds.'),
 });
 const ERRORS = [
   ...['authorization_pending', 'slow_down', 'access_denied', 'expired_token'],
   ...['invalid_request', 'invalid_grant', 'unsupported_grant_type'],
 ] as const;
 const ErrorSchema = z.object({
-  error: z.enum(ERRORS as unknown as readonly [string, ...string[]]).describe('RFC 8628, 3.5.'),
+  error: z
+    .enum(ERRORS as unknown as readonly [string, ...string[]])
+    .describe('Error code of RFC 8628, section 3.5, or RFC 6749.'),
   error_description: text,
 });
 
 const REFUSED = {
-  description: 'Why there is no token (yet), as RFC 8628 and RFC 6749 have it; or a problem.',
+  description:
+    'An error of RFC 8628 or RFC 6749 that says why there is no token (yet); or a problem.',
   content: {
     'application/json': { schema: ErrorSchema },
     [PROBLEM_MEDIA_TYPE]: { schema: ProblemSchema },
@@ -80,11 +86,11 @@ const REFUSED = {
 const ERROR_OF: Readonly<
   Record<Exclude<DevicePoll['outcome'], 'granted'> | 'unknown', readonly [string, string]>
 > = {
-  waiting: ['authorization_pending', 'nobody has confirmed the code yet'],
-  soon: ['slow_down', 'wait five seconds longer between two questions'],
+  waiting: ['authorization_pending', 'the code has not been confirmed yet'],
+  soon: ['slow_down', 'ask less often: add five seconds to the interval'],
   refused: ['access_denied', 'the person refused the login'],
   expired: ['expired_token', 'nobody confirmed the code within ten minutes'],
-  unknown: ['invalid_grant', 'the device code is wrong, or was used before'],
+  unknown: ['invalid_grant', 'the device code is wrong or was used already'],
 };
 
 /** A short code of letters that form no words, each letter equally likely. */
@@ -112,7 +118,7 @@ export function addDeviceLogin(api: Api, access: Access): void {
       ...config,
       ...described(
         'open',
-        ['console', 'Begin the login of a command, which a person confirms at /device (RFC 8628)'],
+        ['console', 'Start the login of a command. A person confirms it at /device (RFC 8628)'],
         { 200: BegunSchema },
         { body: BeginSchema },
       ),
@@ -139,7 +145,7 @@ export function addDeviceLogin(api: Api, access: Access): void {
       ...config,
       ...described(
         'open',
-        ['console', 'Ask for the token of a login that was begun (RFC 8628)'],
+        ['console', 'Fetch the token of a started login (RFC 8628)'],
         { 200: GrantedSchema, 400: REFUSED },
         { body: AskSchema },
       ),
@@ -148,7 +154,10 @@ export function addDeviceLogin(api: Api, access: Access): void {
       const refuse = ([error, why]: readonly [string, string]) =>
         reply.code(400).send({ error, error_description: why });
       if (body.grant_type !== DEVICE_GRANT) {
-        return refuse(['unsupported_grant_type', `only ${DEVICE_GRANT} is known`]);
+        return refuse([
+          'unsupported_grant_type',
+          `the only supported grant type is ${DEVICE_GRANT}`,
+        ]);
       }
       const { device_code: code } = body;
       if (code === undefined) return refuse(['invalid_request', 'device_code is missing']);
@@ -159,7 +168,7 @@ export function addDeviceLogin(api: Api, access: Access): void {
       const opened = sealed && unsealFor(sealed, code);
       if (!opened) return refuse(ERROR_OF.unknown);
       const { token, expiresAtMs } = JSON.parse(opened) as Granted;
-      log.info({ address: ip }, 'a command was given the token of its login');
+      log.info({ address: ip }, 'a command received the token of its login');
       const seconds = Math.max(0, Math.floor((expiresAtMs - clock.now()) / 1_000));
       return { access_token: token, token_type: 'Bearer' as const, expires_in: seconds };
     },
@@ -172,13 +181,13 @@ interface Granted {
 }
 
 export const DecideSchema = z.strictObject({
-  code: text.min(1).max(40).describe('As the command printed it.'),
-  decision: z.enum(['look', 'confirm', 'refuse']).describe('`look` only tells who asks.'),
-  role: z.enum(ROLES).optional().describe('Of the token; your own when absent.'),
+  code: text.min(1).max(40).describe('The code that the command printed.'),
+  decision: z.enum(['look', 'confirm', 'refuse']).describe('`look` only shows which machine asks.'),
+  role: z.enum(ROLES).optional().describe('Role of the token. Default: your own role.'),
 });
 export const AskingSchema = z.object({
-  host: text.describe('Of the machine of the command: a claim.'),
-  address: text.describe('Whence the command asked.'),
+  host: text.describe('Host name that the command reported. It is not verified.'),
+  address: text.describe('Network address of the command.'),
   createdAtMs: Milliseconds,
 });
 
@@ -190,7 +199,7 @@ export function addDeviceDecision(api: Api, access: Access): void {
     '/device-logins',
     described(
       'operate',
-      ['console', 'Look at, confirm or refuse the login of a command, by its short code'],
+      ['console', 'Show, confirm or refuse the login of a command, selected by its short code'],
       { 200: AskingSchema },
       { body: DecideSchema },
     ),
@@ -198,7 +207,10 @@ export function addDeviceDecision(api: Api, access: Access): void {
       const { person, body } = request;
       // A token could otherwise make tokens without a person looking.
       if (person.via !== 'cookie') {
-        throw new Problem('not-allowed', 'Only a login of the page confirms: open /device');
+        throw new Problem(
+          'not-allowed',
+          'Only a login in the page can confirm: open /device in a browser',
+        );
       }
       const who = digestOf(person.identity).toString('hex');
       const seconds = guesses.waitSeconds(who);
@@ -209,7 +221,7 @@ export function addDeviceDecision(api: Api, access: Access): void {
         guesses.wrong(who, digest.toString('hex'));
         return new Problem(
           'not-found',
-          'No login waits with this code: is it right, and not older than ten minutes?',
+          'No login with this code is waiting. Check the code; it is valid for ten minutes',
         );
       };
       if (!found) throw unknown();

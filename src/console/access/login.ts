@@ -10,8 +10,10 @@ import { sessionCookie, setCookie } from './credentials.ts';
 import { digestOf, makeSecret } from './secrets.ts';
 
 const LoginSchema = z.union([
-  z.strictObject({ token: z.string().min(1).max(500) }).describe('A token for programs.'),
-  z.strictObject({ code: z.string().min(1).max(100) }).describe('What a one-time link holds.'),
+  z.strictObject({ token: z.string().min(1).max(500) }).describe('Log in with a token.'),
+  z
+    .strictObject({ code: z.string().min(1).max(100) })
+    .describe('Log in with the code of a one-time link.'),
 ]);
 /** Holds the longest token, and any link with much room. */
 const BODY_BYTES_MAX = 4_096;
@@ -20,10 +22,14 @@ const LoggedInSchema = z.object({
   role: z.string(),
   secret: z
     .string()
-    .describe(`Header ${PAGE_SECRET} of what is changed with the cookie; shown this once.`),
+    .describe(
+      `Value of the header ${PAGE_SECRET}, which changing requests with the cookie need. Shown only once.`,
+    ),
 });
 
-const CodeSchema = z.object({ code: z.string().describe('Stands behind `/login#`.') });
+const CodeSchema = z.object({
+  code: z.string().describe('Code of the one-time link `/login#<code>`.'),
+});
 
 /** A new login, and what is needed to ask the provider for the role again. */
 export interface NewLogin extends Grant {
@@ -66,7 +72,7 @@ export function addLogin(api: Api, access: Access): void {
       bodyLimit: BODY_BYTES_MAX,
       ...described(
         'open',
-        ['console', 'Log in to the page: its session is kept in a cookie'],
+        ['console', 'Log in to the page. A cookie holds the session'],
         { 200: LoggedInSchema },
         { body: LoginSchema },
       ),
@@ -85,13 +91,16 @@ export function addLogin(api: Api, access: Access): void {
   const byCode = async (code: string): Promise<NewLogin> => {
     const found = await repository.codes.redeem(digestOf(code));
     if (found) return { ...found, proven: false };
-    throw new Problem('not-signed-in', 'The link is wrong, was used, or is older than ten minutes');
+    throw new Problem(
+      'not-signed-in',
+      'The link is wrong, was used already, or is older than ten minutes: make a new one',
+    );
   };
   api.post(
     '/login-codes',
     described(
       'see',
-      ['console', 'Make a link that logs in to the page, once and within ten minutes'],
+      ['console', 'Create a one-time link that logs in to the page. It is valid for ten minutes'],
       { 201: CodeSchema },
       {},
     ),
@@ -103,7 +112,7 @@ export function addLogin(api: Api, access: Access): void {
       if (person.via === 'cookie') {
         throw new Problem(
           'not-allowed',
-          'A login of the page makes no links: use a token or certificate',
+          'A login of the page cannot create links: use a token or certificate',
         );
       }
       const { name, identity, role, providers, tokenId = null } = person;
@@ -116,14 +125,14 @@ export function addLogin(api: Api, access: Access): void {
         providers,
         tokenId,
       });
-      log.info({ person: name }, 'a link that logs in was made');
+      log.info({ person: name }, 'a login link was created');
       return reply.code(201).send({ code });
     },
   );
   api.post(
     '/logout',
     {
-      ...act('see', 'console', 'End the session of the page', {}),
+      ...act('see', 'console', 'Log out of the page', {}),
       config: { right: 'see', isByCookieAlone: true },
     },
     async (request, reply) => {

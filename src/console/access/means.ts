@@ -72,7 +72,7 @@ function requireSafe(
   }
   if (hasTls) return;
   throw new UsageError(
-    `${where} send tokens in clear: set console.tls, or console.proxy: trusted where a proxy ` +
-      'ends TLS and nobody else reaches this address, or listen on 127.0.0.1',
+    `${where} send tokens unencrypted: set console.tls, or console.proxy: trusted if a proxy ` +
+      'terminates TLS and nobody else reaches this address, or listen on 127.0.0.1',
   );
 }

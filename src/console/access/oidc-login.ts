@@ -64,7 +64,7 @@ export function addOidcLogin(app: FastifyInstance, access: Access): void {
       const grant = grantOfGroups(identity.groups, groups);
       const name = identityName(identity);
       if (!grant) {
-        log.info({ person: name }, 'somebody whose groups allow nothing wanted to log in');
+        log.info({ person: name }, 'a login was refused: the groups of the person give no role');
         return await tell(reply, 'group');
       }
       const renewalFor = (secret: string) => sealIdentity(identity, secret, random);
@@ -79,7 +79,7 @@ export function addOidcLogin(app: FastifyInstance, access: Access): void {
   /** @throws errors that do not come from the provider. */
   const failure = (error: unknown): LoginRefusal => {
     if (!(error instanceof Unreachable || error instanceof Denied)) throw error;
-    log.warn({ cause: explain(error) }, 'nobody was logged in by the provider of identities');
+    log.warn({ cause: explain(error) }, 'a login at the identity provider failed');
     return error instanceof Unreachable ? 'away' : 'refused';
   };
 }

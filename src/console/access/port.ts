@@ -18,8 +18,8 @@ export interface Person {
    */
   readonly name: string;
   /**
-   * Unique even if names are equal: a name is free again once its token is revoked, and an identity
-   * provider may give an address to somebody else.
+   * Unique even if names are equal. A revoked token frees its name, and an identity provider may
+   * give an address to somebody else.
    */
   readonly identity: string;
   readonly role: Role;

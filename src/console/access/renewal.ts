@@ -58,7 +58,7 @@ interface SessionSecret {
 export function createRenewals({ repository, identities, random, log }: RenewalDeps) {
   const over = async ({ id, name }: ConsoleSession, why: string) => {
     await repository.sessions.end(id);
-    log.info({ person: name, why }, 'a session was ended, as its role could not be renewed');
+    log.info({ person: name, why }, 'a login ended because its role could not be renewed');
     return null;
   };
   const renew = async (session: ConsoleSession, { digest, secret }: SessionSecret) => {
@@ -83,7 +83,7 @@ export function createRenewals({ repository, identities, random, log }: RenewalD
       return await renew(claimed, held);
     } catch (error) {
       if (!(error instanceof Unreachable || error instanceof Denied)) throw error;
-      log.warn({ cause: explain(error) }, 'the provider of identities was asked in vain');
+      log.warn({ cause: explain(error) }, 'the identity provider could not renew a role');
       if (isTooOld) throw notAskedYet();
       return session;
     }

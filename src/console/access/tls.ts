@@ -23,7 +23,9 @@ export function readTlsFiles(paths: {
     try {
       return readFileSync(path);
     } catch (cause) {
-      throw new UsageError(`console.tls: ${path} cannot be read; make it readable`, { cause });
+      throw new UsageError(`console.tls: ${path} cannot be read; make the file readable`, {
+        cause,
+      });
     }
   };
   const { certificatePath, keyPath, clientCaPath } = paths;
@@ -59,8 +61,8 @@ function createChecked(context: ReturnType<typeof contextOf>): void {
   try {
     createSecureContext(context);
   } catch (cause) {
-    const remedy = 'give a certificate and its own key, both PEM';
-    throw new UsageError(`console.tls: certificate and key cannot be used together; ${remedy}`, {
+    const remedy = 'give a certificate and its private key, both as PEM';
+    throw new UsageError(`console.tls: the certificate and the key do not match; ${remedy}`, {
       cause,
     });
   }
@@ -81,10 +83,10 @@ export function renewTls({ server }: FastifyInstance, read: ReadTls, log: Log): 
     const context = contextOf(files);
     createChecked(context);
     server.setSecureContext(context);
-    log.info({}, 'the certificate of the console was read again');
+    log.info({}, 'the certificate of the console was reloaded');
     return files;
   } catch (error) {
-    log.error({ cause: explain(error) }, 'the certificate of the console could not be read again');
+    log.error({ cause: explain(error) }, 'the certificate of the console could not be reloaded');
     return null;
   }
 }

@@ -11,13 +11,13 @@ import { Problem } from './problem.ts';
 import { listOf, Milliseconds, named, text } from './schemas.ts';
 
 export const WhoamiSchema = z.object({
-  name: text.describe('As it is recorded with what is asked for.'),
+  name: text.describe('The name that is recorded with each request.'),
   role: z.enum(ROLES),
-  providers: listOf(text).nullable().describe('Null: every provider.'),
+  providers: listOf(text).nullable().describe('Null: all providers.'),
   via: z.enum(['none', 'token', 'cookie', 'certificate']),
   proven: z.boolean().describe('False: the name is a claim.'),
   rights: listOf(z.enum(RIGHTS)).describe(
-    'What may be done at `providers`; to see is not limited to them.',
+    'The rights at these `providers`. The right `see` covers the whole fleet.',
   ),
 });
 export type Caller = z.output<typeof WhoamiSchema>;
@@ -31,20 +31,20 @@ const component = z
 export const LogLevelsSchema = named(
   'LogLevels',
   z.object({
-    usual: z.enum(LEVELS).describe('As it is configured.'),
+    usual: z.enum(LEVELS).describe('The configured level.'),
     changes: listOf(
       z.object({
-        component: component.describe('Null: all.'),
+        component: component.describe('Null: all components.'),
         level: z.enum(LEVELS),
-        untilMs: Milliseconds.describe('It is as usual again then.'),
+        untilMs: Milliseconds.describe('When the level returns to the configured one.'),
       }),
     ),
   }),
 );
 const ChangeSchema = z.strictObject({
   level: z.enum(LEVELS),
-  component: component.default(null).describe('Null: all.'),
-  forMs: z.int().min(1_000).max(FOR_MAX_MS).describe('It ends by itself.'),
+  component: component.default(null).describe('Null: all components.'),
+  forMs: z.int().min(1_000).max(FOR_MAX_MS).describe('Duration of the change.'),
 });
 
 const ChartSchema = named(
@@ -64,7 +64,7 @@ const ChartSchema = named(
         width: z.int(),
         height: z.int(),
       }),
-    ).describe('Whoever contains others comes before them.'),
+    ).describe('A state comes before the states inside it.'),
     arrows: listOf(
       z.object({
         from: text,
@@ -105,21 +105,22 @@ export interface AboutDeps {
 
 /** `whoami`, `version`, `charts/{id}`, `log/level`, `openapi.json`: the console itself. */
 export function addAbout(api: Api, { version, logControl }: AboutDeps): void {
-  api.get('/whoami', read('console', 'Who is asking', WhoamiSchema), async ({ person }) => ({
-    ...person,
-    rights: RIGHTS.filter((right) => mayDo(person, right)),
-  }));
+  api.get(
+    '/whoami',
+    read('console', 'The caller and its rights', WhoamiSchema),
+    async ({ person }) => ({ ...person, rights: RIGHTS.filter((right) => mayDo(person, right)) }),
+  );
   const VersionSchema = z.object({ version: text, api: z.literal('v1') });
   api.get(
     '/version',
-    read('console', 'The version of the daemon that answers', VersionSchema),
+    read('console', 'The version of the answering daemon', VersionSchema),
     async () => ({ version, api: 'v1' as const }),
   );
   api.get(
     '/charts/:id',
     read(
       'console',
-      'The drawing of a statechart: its states, its arrows, and where they are',
+      'The drawing of a statechart: states and arrows, with their positions',
       ChartSchema,
       { params: z.object({ id: z.enum(CHART_IDS) }) },
     ),
@@ -127,19 +128,19 @@ export function addAbout(api: Api, { version, logControl }: AboutDeps): void {
   );
   const levels = (): LogControl => {
     if (logControl) return logControl;
-    throw new Problem('unavailable', 'The log of this daemon cannot be told anything');
+    throw new Problem('unavailable', 'The log level of this daemon cannot be changed');
   };
   const told = ({ usual, changes }: LogControl) => ({ usual, changes: changes() });
   api.get(
     '/log/level',
-    read('console', 'What the daemon that answers writes into its log', LogLevelsSchema),
+    read('console', 'The log levels of the answering daemon', LogLevelsSchema),
     async () => told(levels()),
   );
   api.put(
     '/log/level',
     described(
       'administer',
-      ['console', 'Have the daemon that answers write more, or less, for a while'],
+      ['console', 'Change a log level of the answering daemon for a limited time'],
       { 200: LogLevelsSchema },
       { body: ChangeSchema },
     ),
@@ -151,7 +152,7 @@ export function addAbout(api: Api, { version, logControl }: AboutDeps): void {
   let document: string | null = null;
   api.get(
     '/openapi.json',
-    read('console', 'This description', z.looseObject({ openapi: text })),
+    read('console', 'This OpenAPI description', z.looseObject({ openapi: text })),
     async (_request, reply) => {
       document ??= JSON.stringify(api.swagger());
       return reply.type('application/json').serializer(String).send(document);

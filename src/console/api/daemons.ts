@@ -10,30 +10,34 @@ export const SessionSchema = named(
   'Session',
   z.object({
     sessionId: text,
-    isSelf: z.boolean().describe('The daemon that answers.'),
-    component: text.describe('`shepherd`: a daemon; else a command that is at work.'),
-    runtimeInfo: text.describe('Where it runs, such as `host rack7`, or what it is for.'),
-    host: text.nullable().describe('Null: it does not say.'),
+    isSelf: z.boolean().describe('True for the answering daemon.'),
+    component: text.describe('`shepherd` for a daemon; otherwise the name of a running command.'),
+    runtimeInfo: text.describe('The host, such as `host rack7`, or the purpose of the session.'),
+    host: text.nullable().describe('Null: not reported.'),
     startedAtMs: Milliseconds,
     deadlineAtMs: Milliseconds.nullable().describe(
-      'It dies then unless it is extended; null: it has ended.',
+      'The session expires at this time unless the daemon renews it. Null: it has ended.',
     ),
-    endedAtMs: Milliseconds.nullable().describe('Null: it is alive.'),
-    version: text.nullable().describe('Null, as in the next four: it does not say.'),
-    schema: text.nullable().describe('Newest migration that its program knows.'),
-    roles: listOf(text).nullable().describe('Parts of the program that it runs.'),
+    endedAtMs: Milliseconds.nullable().describe('Null: the session is alive.'),
+    version: text.nullable().describe('Null, like the next four fields: not reported.'),
+    schema: text.nullable().describe('Newest schema migration of its program.'),
+    roles: listOf(text)
+      .nullable()
+      .describe('Roles of the daemon: the parts of the program that it runs.'),
     consoleUrl: text.nullable(),
-    logLevel: text.nullable().describe('As configured; `log/level` has what it is for a while.'),
+    logLevel: text
+      .nullable()
+      .describe('The configured level; `log/level` also lists temporary changes.'),
     work: listOf(z.object({ process: text, machines: z.int() })).describe(
-      'How many machines it works on, by what it does.',
+      'Number of machines that it works on, by process.',
     ),
   }),
 );
 
 export const SessionsSchema = z.object({
-  atMs: Milliseconds.describe('It was read then.'),
+  atMs: Milliseconds.describe('When the sessions were read.'),
   sessions: listOf(SessionSchema).describe(
-    'The living, oldest first; then the latest 200 of those that ended within a day.',
+    'Live sessions, oldest first; then up to 200 sessions that ended within a day, latest first.',
   ),
 });
 
@@ -42,22 +46,24 @@ const Whole = z.number().overwrite(Math.round).int();
 export const LoopSchema = named(
   'Loop',
   z.object({
-    name: text.describe('What is done again and again, and for what: `listing equinix`.'),
+    name: text.describe('The repeated job and its subject, such as `listing equinix`.'),
     periodMs: Whole,
-    lastSuccessAtMs: Milliseconds.nullable().describe('Null: not once since the daemon started.'),
+    lastSuccessAtMs: Milliseconds.nullable().describe('Null: no success since the daemon started.'),
     failure: z
       .object({ count: z.int(), lastAtMs: Milliseconds, cause: text })
       .nullable()
-      .describe('What failed since the last success.'),
+      .describe('Failures since the last success.'),
     doneBy: text
       .nullable()
-      .describe('Another daemon has the job, by its session; null: it is done here.'),
-    isLate: z.boolean().describe('It is done here, and did not succeed for three periods.'),
+      .describe('Session of the other daemon that does this job. Null: this daemon does it.'),
+    isLate: z
+      .boolean()
+      .describe('This daemon does the job, and the last success is more than three periods ago.'),
   }),
 );
 const LoopsSchema = z.object({
   atMs: Milliseconds,
-  sessionId: text.nullable().describe('Of the daemon that answers, whose loops they are.'),
+  sessionId: text.nullable().describe('Session of the answering daemon. The loops are its loops.'),
   loops: listOf(LoopSchema),
 });
 
@@ -77,7 +83,7 @@ export function addDaemons(api: Api, { daemons, fleet, clock }: DaemonsDeps): vo
     '/sessions',
     read(
       'console',
-      'Daemons and commands at work, and those that ended within a day',
+      'Sessions of daemons and commands: live ones, and those that ended within a day',
       SessionsSchema,
     ),
     async () => {
@@ -96,7 +102,7 @@ export function addDaemons(api: Api, { daemons, fleet, clock }: DaemonsDeps): vo
     '/loops',
     read(
       'console',
-      'What the daemon that answers does again and again, and how that went',
+      'The loops of the answering daemon, with their last success and failures',
       LoopsSchema,
     ),
     async () => {

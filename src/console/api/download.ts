@@ -11,7 +11,7 @@ export const Format = z
   .enum(['json', 'ndjson'])
   .default('json')
   .describe(
-    `\`ndjson\`: all of them for a file, whatever \`limit\` says; ${DOWNLOAD_MAX} at most.`,
+    `\`ndjson\`: all entries as a file. \`limit\` is ignored; the maximum is ${DOWNLOAD_MAX}.`,
   );
 
 /** One object per line. */

@@ -14,56 +14,67 @@ const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> 
   'machine.recovering': nothing,
   'machine.recovered': nothing,
   'machine.needs_human': nothing,
-  'machine.quarantined': { kind: text.describe('Such as `conflict`, `byOperator`.') },
+  'machine.quarantined': {
+    kind: text.describe('Kind of the quarantine, such as `conflict` or `byOperator`.'),
+  },
   'machine.released': nothing,
-  'machine.handed_over': { generation: text.describe('Of the installation.') },
+  'machine.handed_over': { generation: text.describe('Generation of the installation.') },
   'machine.deprovisioned': nothing,
-  'hold.set': { kind: text.describe('Such as `no-recover`.') },
+  'hold.set': { kind: text.describe('Kind of the hold, such as `no-recover`.') },
   'hold.removed': { kind: text },
   'hold.expired': { kind: text },
   'request.filed': { key: text, verb: text, batch: text.nullable() },
   'request.settled': { key: text, verb: text, state: text.describe('`done` or `refused`.') },
   'guard.frozen': {
-    scope: text.describe('`fleet`, or a provider.'),
+    scope: text.describe('`fleet`, or the name of a provider.'),
     kind: text,
-    untilMs: z.number().optional().describe('When it ends by itself; absent: it has no end.'),
+    untilMs: z
+      .number()
+      .optional()
+      .describe('When the freeze ends by itself. Absent: an operator must end it.'),
   },
   'guard.thawed': { scope: text },
   'provider.breaker_opened': nothing,
   'provider.breaker_closed': nothing,
   'provider.hold_set': { kind: text, key: text, level: z.number(), untilMs: z.number() },
   'provider.ssh_key_replaced': {
-    name: text.describe('Of the key, at the provider.'),
-    from: text.describe('Fingerprint of the earlier key of ours.'),
-    to: text.describe('Fingerprint of the current one.'),
+    name: text.describe('Name of the key at the provider.'),
+    from: text.describe("Fingerprint of Shepherd's earlier key."),
+    to: text.describe('Fingerprint of the current key.'),
   },
   'session.expired': { sessionId: text, runtimeInfo: text },
   'access.login': { sessionId: text, role: text },
   'access.refused': {
-    address: text.describe('Whence it came.'),
-    untold: z.number().int().optional().describe('Of so many more nothing was told before it.'),
+    address: text.describe('Network address of the caller.'),
+    untold: z
+      .number()
+      .int()
+      .optional()
+      .describe('Number of earlier refusals for which no event was written.'),
   },
   'access.token_created': { tokenId: text, name: text, role: text },
   'access.revoked': { tokenId: text, name: text, role: text },
   'log.level_set': {
     level: text,
-    component: text.nullable().describe('Null: all.'),
+    component: text.nullable().describe('Null: all components.'),
     forMs: z.number(),
-    host: text.describe('Of the daemon.'),
+    host: text.describe('Host of the daemon.'),
   },
   'webhook.test': { webhook: text },
   'webhook.disabled': { webhook: text },
 };
 
 const common = {
-  number: text.describe('Its place in the order of all events; where to go on from as `after`.'),
+  number: text.describe('Sequence number. Give it as `after` to read the later events.'),
   atMs: Milliseconds,
-  slot: text.nullable().describe('Null, as in the next two: it is about none.'),
+  slot: text
+    .nullable()
+    .describe('Null: the event concerns no slot. The same holds for the next two fields.'),
   provider: text.nullable(),
   machineId: text.nullable(),
-  actor: text.describe('A component, or a person as in the audit.'),
+  actor: text.describe('A component, or a user as in the audit.'),
   reason: text,
-  from: text.nullable().describe('State before; null: none changed, or it is not known.'),
+  from: text.nullable().describe('Previous state. Null: unchanged or unknown.'),
   to: text.nullable(),
 };
 

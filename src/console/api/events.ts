@@ -16,11 +16,11 @@ export const EventsOf = {
   after: text
     .regex(/^(now|\d{1,18})$/, 'give `now`, or the number of an event')
     .optional()
-    .describe('Only what comes after this number. `now`: only what is yet to come. Absent: all.'),
+    .describe('Only events after this number. `now`: only future events. Absent: all events.'),
   type: text
     .max(1_000)
     .optional()
-    .describe('Only these types, with commas between: `guard.frozen,machine.*`.'),
+    .describe('Comma-separated types, such as `guard.frozen,machine.*`.'),
   provider: text.max(64).optional(),
   machine: text.max(36).optional().describe('A machine id.'),
 };
@@ -34,17 +34,17 @@ const Query = z.strictObject({
   limit: wholeNumber(1, EVENTS_MAX).default(100),
   tail: wholeNumber(1, EVENTS_MAX)
     .optional()
-    .describe('Only the latest events, at most this many. Not with `after` or `format`.'),
+    .describe('Maximum number of latest events. Not together with `after` or `format`.'),
   sinceMs: wholeNumber(0, LAST_MS)
     .optional()
-    .describe('With `tail`: only events from this moment on, in epoch milliseconds.'),
+    .describe('With `tail`: only events at or after this time, in epoch milliseconds.'),
   format: Format,
 });
 
 export const PageSchema = z.object({
   events: listOf(EventSchema),
-  next: text.describe('Give it as `after` for what comes next, also where no event was told.'),
-  more: z.boolean().describe('There is more already.'),
+  next: text.describe('Give it as `after` to read the next page, even if this page is empty.'),
+  more: z.boolean().describe('More events exist already.'),
 });
 
 /** `events`: the fleet's events, oldest first. */
@@ -53,13 +53,13 @@ export function addEvents(api: Api, events: EventRepository): void {
     '/events',
     described(
       'see',
-      ['fleet', 'What happened, oldest first; as lines where `accept` asks for NDJSON'],
+      ['fleet', 'Events, oldest first; as NDJSON if `accept` names it'],
       {
         200: {
-          description: 'A page. The header `link` (rel="next") says where it goes on.',
+          description: 'A page. The header `link` (rel="next") has the address of the next page.',
           content: {
             'application/json': { schema: PageSchema },
-            [NDJSON]: { schema: text.describe('An event in each line.') },
+            [NDJSON]: { schema: text.describe('One event per line.') },
           },
         },
       },

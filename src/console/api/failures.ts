@@ -75,7 +75,7 @@ export function problemOf(error: unknown, isKeyed = true): Problem {
 }
 
 const internal = (cause: unknown): Problem =>
-  new Problem('internal', 'Internal error; the log of the daemon tells more', { cause });
+  new Problem('internal', 'Internal error; see the log of the daemon', { cause });
 
 function problemOfFleet(error: FleetError, isKeyed: boolean): Problem {
   const { message } = error;
@@ -90,7 +90,7 @@ function problemOfFleet(error: FleetError, isKeyed: boolean): Problem {
   if (error instanceof NothingToDo) return new Problem('refused', message);
   if (!error.retryable && !(error instanceof AmbiguousCommit)) return internal(error);
   const why = error instanceof Unreachable ? 'The database does not answer' : explain(error);
-  const detail = isKeyed ? `${why}; asking again with the same key files nothing twice` : why;
+  const detail = isKeyed ? `${why}; try again: the same key submits nothing twice` : why;
   return new Problem('unavailable', detail, { retryAfterSeconds: RETRY_SECONDS, cause: error });
 }
 
@@ -116,7 +116,7 @@ function faultsOf(part: string, { keyword, instancePath, message, params }: Issu
   const pointer = `#/${part}${instancePath === '/' ? '' : instancePath}`;
   if (keyword === 'unrecognized_keys') {
     const keys = params['keys'] as readonly string[];
-    return keys.map((key) => ({ pointer: `${pointer}/${key}`, detail: 'there is no such part' }));
+    return keys.map((key) => ({ pointer: `${pointer}/${key}`, detail: 'unknown field' }));
   }
   return [{ pointer, detail: detailOf(keyword, message, params) }];
 }
@@ -128,7 +128,7 @@ function detailOf(keyword: string, message: string, params: Issue['params']): st
       if (message.endsWith('received undefined')) return 'it is missing';
       if (['number', 'int'].includes(told('expected'))) return 'it must be a whole number';
       return message.endsWith('received array') && told('expected') !== 'object'
-        ? 'give it once'
+        ? 'give it only once'
         : `it must be of type ${told('expected')}`;
     case 'too_small':
       return `it must ${extentOf(params)} at least ${told('minimum')}${unitOf(params)}`;

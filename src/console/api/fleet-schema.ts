@@ -9,24 +9,24 @@ import { STATES } from '../../domain/states.ts';
 import { listOf, Milliseconds, named, NeedHuman, text } from './schemas.ts';
 
 const ScopeSchema = z.object({
-  scope: text.describe('`fleet`, or a provider.'),
+  scope: text.describe('`fleet`, or the name of a provider.'),
   state: z.enum(GUARD_STATES),
   sinceMs: Milliseconds.nullable(),
   reason: text.nullable(),
-  started: z.int().describe('Machines whose agent was started,'),
-  silent: z.int().describe('and those of them that are silent.'),
+  started: z.int().describe('Number of machines whose agent was started.'),
+  silent: z.int().describe('Number of started machines that are silent.'),
   ends: text
     .nullable()
-    .describe('What ends this state, and whether it ends by itself; null: nothing is the matter.'),
+    .describe('What ends this state, and whether it ends by itself. Null: nothing is wrong.'),
   endsAtMs: Milliseconds.nullable().describe(
-    'When the clock ends it if nothing else changes; null: no clock does.',
+    'When the state ends by itself if nothing else changes. Null: it does not.',
   ),
 });
 
 export const GuardSchema = named(
   'Guard',
   z.object({
-    state: z.enum(GUARD_STATES).describe('The gravest of all scopes.'),
+    state: z.enum(GUARD_STATES).describe('The worst state of all scopes.'),
     scopes: listOf(ScopeSchema),
   }),
 );
@@ -34,7 +34,7 @@ export const GuardSchema = named(
 export const BudgetSchema = named(
   'Budget',
   z.object({
-    scope: text.describe('`fleet`, a provider, or a location.'),
+    scope: text.describe('`fleet`, or the name of a provider or location.'),
     permits: z.int(),
     budget: z.number(),
   }),
@@ -44,36 +44,40 @@ const RuleSchema = z.object({
   rule: z
     .enum(GUARD_RULES)
     .describe(
-      '`silence`, `probes`: recovery freezes, for machines that fell silent or cannot be reached together; `suspicion`: it pauses while so many are late or silent.',
+      '`silence`, `probes`: recovery freezes because many machines fell silent or cannot be reached. `suspicion`: recovery pauses while many machines are late or silent.',
     ),
-  count: z.int().describe('Machines that count now,'),
-  of: z.int().describe('of so many that could.'),
-  limit: z.int().describe('So many may; one more, and recovery stops.'),
+  count: z.int().describe('Number of machines that meet the rule now.'),
+  of: z.int().describe('Number of machines to which the rule applies.'),
+  limit: z.int().describe('Maximum `count`. Recovery stops above it.'),
   more: z
     .int()
     .nullable()
-    .describe('So many more, and it stops; 0: it does now; null: not even all of them would.'),
+    .describe(
+      'Number of further machines that would stop recovery. 0: it stops now. Null: the scope has too few machines.',
+    ),
 });
 
 const FullScopeSchema = ScopeSchema.extend({
   frozen: z
     .object({ by: text, kind: z.enum(FREEZE_KINDS) })
     .nullable()
-    .describe('Who froze it; `manual` ends by an operator, or at its end (`thawsAtMs`).'),
-  thawsAtMs: Milliseconds.nullable().describe('If it stays as calm as it is; null: no clock does.'),
+    .describe('Who froze the scope. A `manual` freeze ends by an operator, or at `thawsAtMs`.'),
+  thawsAtMs: Milliseconds.nullable().describe(
+    'When it thaws if nothing changes. Null: not by itself.',
+  ),
   permits: z
     .int()
     .nullable()
-    .describe('Machines that recovery interrupts now; null: none is started.'),
-  budget: z.number().nullable().describe('So many may be at once.'),
-  waiting: z.int().describe('Machines that wait for a permit.'),
+    .describe('Number of machines that recovery interrupts now. Null: no machine is started.'),
+  budget: z.number().nullable().describe('Maximum number of permits at the same time.'),
+  waiting: z.int().describe('Number of machines that wait for a permit.'),
   rules: listOf(RuleSchema).describe(
-    'The nearest to stopping recovery first; none while the guard is blind.',
+    'Sorted: the rule nearest to its limit comes first. Empty while the guard is blind.',
   ),
 });
 
 const WAITING_SHOWN =
-  'The first 100 of those that wait for a permit in this daemon, the next one first.';
+  'The first 100 machines that wait for a permit in this daemon, in order of the queue.';
 
 export const GuardAnswerSchema = z.object({
   atMs: Milliseconds,
@@ -87,8 +91,10 @@ export const GuardAnswerSchema = z.object({
       queue: z
         .object({ scope: text, place: z.int(), of: z.int() })
         .nullable()
-        .describe('In which budget it waits for room; null: there is room.'),
-      bar: text.nullable().describe('Why the guard holds it back; null: it does not.'),
+        .describe(
+          'The budget for whose permit the machine waits, and its place in the queue. Null: permits are free.',
+        ),
+      bar: text.nullable().describe('Why the guard holds the machine back. Null: it does not.'),
     }),
   ).describe(WAITING_SHOWN),
   mayEraseDisks: listOf(text).describe(
@@ -101,15 +107,17 @@ const ShareSchema = z.object({
   word: z.enum(SHARE_WORDS),
   machines: z.int(),
   tone: z.enum(TONES).describe('`warn` is shown in amber, `bad` in red.'),
-  filter: text.describe('Lists exactly these machines.'),
+  filter: text.describe('A filter that lists exactly these machines.'),
 });
 
 /** The machines' state at a glance. */
 export const HeadlineSchema = named(
   'Headline',
   z.object({
-    total: z.int().describe('Slots that are gone from their provider are left out.'),
-    tone: ShareSchema.shape.tone.describe('The gravest of its shares.'),
+    total: z
+      .int()
+      .describe('Number of slots. Slots that their provider no longer lists are not counted.'),
+    tone: ShareSchema.shape.tone.describe('The worst tone of the shares.'),
     shares: listOf(ShareSchema),
   }),
 );
@@ -121,16 +129,16 @@ const StatusSchema = named(
       z.object({
         kind: z.enum(NEED_KINDS),
         title: text,
-        text: text.describe('Why, and what ends it.'),
+        text: text.describe('The cause, and what ends it.'),
         sinceMs: Milliseconds.nullable(),
-        scope: text.nullable().describe('`fleet`, or a provider.'),
+        scope: text.nullable().describe('`fleet`, or the name of a provider.'),
       }),
-    ).describe('What needs a person, the gravest first.'),
-    doing: listOf(ShareSchema).describe('What is being done.'),
+    ).describe('Situations that need a person, the worst first.'),
+    doing: listOf(ShareSchema).describe('Machines on which work is under way.'),
     next: z
       .object({ atMs: Milliseconds, text })
       .nullable()
-      .describe('What happens next at a known time, unless something else comes before.'),
+      .describe('The next scheduled change, unless something else happens before.'),
   }),
 );
 
@@ -146,7 +154,7 @@ export const FrameSchema = named(
     guard: GuardSchema,
     budget: listOf(BudgetSchema),
     unlisted: listOf(z.object({ provider: text, sinceMs: Milliseconds, cause: text })).describe(
-      'Providers that cannot be listed: what is shown of their slots is as it was then.',
+      'Providers that cannot be listed. The data of their slots dates from `sinceMs`.',
     ),
   }),
 );
@@ -161,11 +169,13 @@ export const CellsSchema = named(
       word: z
         .enum(SHARE_WORDS)
         .nullable()
-        .describe('Under which word the headline has them; null: their slots are gone.'),
+        .describe(
+          'The word of the headline that counts these machines. Null: their slots are gone.',
+        ),
       machines: z.int(),
     }),
   ).describe(
-    'Machines by provider, location, state and word of the headline; none where there are none.',
+    'Number of machines by provider, location, state and word of the headline. Zeros are left out.',
   ),
 );
 
@@ -174,10 +184,10 @@ export const FleetSchema = FrameSchema.extend({
   providers: listOf(text),
   mayEraseDisks: listOf(text),
   traits: listOf(z.object({ name: text, label: text })).describe(
-    'What each machine has a column for.',
+    'Traits that appear as columns of the list of machines.',
   ),
-  inspectorUrl: text.nullable().describe("The relay to Stately's inspector."),
-  inspector: z.boolean().describe('Whether admins can look at actors here.'),
+  inspectorUrl: text.nullable().describe("Address of the relay to Stately's inspector."),
+  inspector: z.boolean().describe('Whether admins can watch actors of this daemon.'),
 });
 
 const MemberSchema = named(
@@ -204,8 +214,10 @@ const PoolSchema = named(
   z.object({
     pool: text,
     balancer: text,
-    driver: text.nullable().describe('Null: the balancer is not configured any more.'),
-    isConfigured: z.boolean().describe('The daemon that answers has the pool at this balancer.'),
+    driver: text.nullable().describe('Null: the balancer is no longer configured.'),
+    isConfigured: z
+      .boolean()
+      .describe('Whether the answering daemon has this pool and balancer in its configuration.'),
     state: text.nullable(),
     reason: text.nullable(),
     settledAtMs: Milliseconds.nullable(),
@@ -214,7 +226,7 @@ const PoolSchema = named(
     frozen: z.object({ atMs: Milliseconds, reason: text }).nullable(),
     paused: RequestedBySchema,
     tornDown: RequestedBySchema,
-    isTended: z.boolean().describe('A live daemon tends the pool at this balancer.'),
+    isTended: z.boolean().describe('Whether a live daemon manages the pool at this balancer.'),
     minActive: z.int(),
     members: listOf(MemberSchema),
     addresses: listOf(z.object({ address: text, ports: listOf(z.int()) })).nullable(),
@@ -228,16 +240,16 @@ const row = listOf(z.int());
 export const SeriesSchema = named(
   'Series',
   z.object({
-    stepMs: z.int().describe('So far apart the moments are, and so long each step is.'),
-    atMs: listOf(Milliseconds).describe('Ends of the steps, the oldest first.'),
+    stepMs: z.int().describe('Length of each step.'),
+    atMs: listOf(Milliseconds).describe('End of each step, oldest first.'),
     states: z
       .partialRecord(z.enum(STATES), row)
       .describe(
-        'Machines by state at each of the moments; states that had none all the time are left out.',
+        'Number of machines by state at the end of each step. States without machines are left out.',
       ),
-    silent: row.describe('Machines of state `Running` that were silent at each of the moments.'),
-    heartbeats: row.describe('Heartbeats that the daemon that answers took in during each step.'),
-    recoveries: row.describe('Machines that came to be recovered during each step.'),
+    silent: row.describe('Number of silent machines of state `Running` at the end of each step.'),
+    heartbeats: row.describe('Heartbeats that the answering daemon accepted during each step.'),
+    recoveries: row.describe('Number of machines whose recovery began during each step.'),
   }),
 );
 export type SeriesAnswer = z.output<typeof SeriesSchema>;

@@ -40,7 +40,7 @@ export function addFleet(api: Api, deps: FleetDeps): void {
     ...{ mayEraseDisks, traits, inspectorUrl, inspector: inspector !== null },
   }));
   const plan = sharedLook(clock, PLAN_FRESH_MS, async () => deps.plan());
-  const planned = 'What would be done next, and why; nothing is changed, and nobody asked';
+  const planned = 'What Shepherd would do next, and why. Changes nothing and calls no provider';
   api.get('/plan', read('fleet', planned, PlanSchema), () => plan());
   const hour = 'States, heartbeats and recoveries during the last hour';
   api.get('/series', read('fleet', hour, SeriesSchema), async () => seriesAnswer(deps.series));
@@ -50,7 +50,7 @@ export function addFleet(api: Api, deps: FleetDeps): void {
     const pools = fleet.pools().filter(({ pool }) => pool === (name ?? pool));
     return { atMs: fleet.frame().atMs, pools };
   };
-  api.get('/pools', read('pools', 'Every pool', PoolsSchema), async () => poolsAnswer());
+  api.get('/pools', read('pools', 'All pools', PoolsSchema), async () => poolsAnswer());
   api.get(
     '/pools/:pool',
     read('pools', 'A pool at each of its balancers', PoolsSchema, {
@@ -108,7 +108,7 @@ const GUARD_FRESH_MS = 1_000;
 /** `guard`: whether machines are recovered now, why not, how near the limit is, and which wait. */
 function addGuard(api: Api, { fleet, guard, mayEraseDisks, clock }: FleetDeps): void {
   const look = sharedLook(clock, GUARD_FRESH_MS, async () => guard());
-  const summary = 'How the fleet guard stands, how near it is to a freeze, and who waits';
+  const summary = 'The state of the guard, its distance from a freeze, and the waiting machines';
   api.get('/guard', read('guard', summary, GuardAnswerSchema), async () => {
     const { scopes, waiting, waitingBy } = await look();
     const { atMs, guard: shown, needHuman } = fleet.frame();

@@ -12,11 +12,11 @@ const HistoryLineSchema = named(
   'HistoryLine',
   z.object({
     atMs: Milliseconds,
-    of: z.enum(['slot', 'work']).describe('`work`: what a daemon did to the machine.'),
-    machineId: text.nullable().describe('Its tenancy then.'),
-    kind: text.describe('Such as `quarantined`; of work `Started`, `Finished` or `Failed`.'),
-    process: text.nullable().describe('Of work: which.'),
-    actor: text.nullable().describe('A component, or a person.'),
+    of: z.enum(['slot', 'work']).describe('`work`: the work of a daemon on the machine.'),
+    machineId: text.nullable().describe('Machine id at that time.'),
+    kind: text.describe('Such as `quarantined`. For work: `Started`, `Finished` or `Failed`.'),
+    process: text.nullable().describe('For work: its process.'),
+    actor: text.nullable().describe('A component, or a user.'),
     reason: text,
     from: text.nullable(),
     to: text.nullable(),
@@ -26,10 +26,10 @@ const HistoryLineSchema = named(
 );
 export const HistorySchema = z.object({
   lines: listOf(HistoryLineSchema).describe('Newest first.'),
-  next: text.nullable().describe('Where it goes on; null: there is nothing older.'),
+  next: text.nullable().describe('Position of the next page. Null: there are no older lines.'),
   tenants: listOf(
     z.object({ machineId: text, firstAtMs: Milliseconds, lastAtMs: Milliseconds }),
-  ).describe('Of a slot: machines that its log tells of, the latest 20, the latest first.'),
+  ).describe('For a slot: the latest 20 machines in its log, latest first.'),
 });
 
 const limit = wholeNumber(1, 1_000).default(50);
@@ -51,7 +51,7 @@ export function addInsight(api: Api, insight: MachineInsight, history: MachineHi
     '/machines/:provider/:slot/explanation',
     read(
       'machines',
-      'Why a machine is where it is, and what would end it',
+      'Why a machine is in its state, and what would end that state',
       ExplanationSchema,
       given,
     ),
@@ -62,7 +62,7 @@ export function addInsight(api: Api, insight: MachineInsight, history: MachineHi
     '/machines/:provider/:slot/live',
     read(
       'machines',
-      "What a machine's actor does at this moment, in the daemon that answers",
+      "The current state of a machine's actor in the answering daemon",
       LiveSchema,
       given,
     ),
@@ -70,18 +70,13 @@ export function addInsight(api: Api, insight: MachineInsight, history: MachineHi
   );
   api.get(
     '/machines/:provider/:slot/history',
-    read(
-      'machines',
-      'What happened to a slot and the machines that were on it, newest first',
-      HistorySchema,
-      {
-        params: MachineParams,
-        querystring: z.strictObject({
-          limit,
-          next: text.max(100).optional().describe('As the page before told it.'),
-        }),
-      },
-    ),
+    read('machines', 'History of a slot and its machines, newest first', HistorySchema, {
+      params: MachineParams,
+      querystring: z.strictObject({
+        limit,
+        next: text.max(100).optional().describe('`next` of the previous page.'),
+      }),
+    }),
     async ({ params, query, signal }) => {
       const place = slot(params.provider, params.slot);
       const before = query.next === undefined ? null : cutOf(query.next);
@@ -92,12 +87,9 @@ export function addInsight(api: Api, insight: MachineInsight, history: MachineHi
   );
   api.get(
     '/history',
-    read(
-      'machines',
-      'What happened to one machine, whether it is there or gone, newest first',
-      HistorySchema,
-      { querystring: z.strictObject({ machine: z.uuid(), limit }) },
-    ),
+    read('machines', 'History of one machine, present or gone, newest first', HistorySchema, {
+      querystring: z.strictObject({ machine: z.uuid(), limit }),
+    }),
     async ({ query: { machine, limit: most }, signal }) => {
       const query = { machineId: machineId(machine), limit: most };
       const { events, work } = await history.ofMachine(query, signal);
@@ -120,7 +112,7 @@ const NO_WORK = { process: null, sessionId: null };
 function cutOf(text: string) {
   const [, cut, seq] = /^(\d{1,20})\.(\d{1,20})$/.exec(text) ?? [];
   if (cut !== undefined && seq !== undefined) return { cut, seq };
-  throw malformed('next', 'it is not one that a page before told');
+  throw malformed('next', 'it is not the `next` of an earlier page');
 }
 
 const told = (line: SlotLine) => ({ ...line, isFailure: isFailure(line) });

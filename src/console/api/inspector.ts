@@ -36,13 +36,13 @@ export function addInspector(api: Api, { inspector, fleet, access }: InspectorDe
           'console',
           'Server-sent events: messages of `@statelyai/inspect`, and `shepherd.dropped` after a burst',
         ],
-        { 200: eventStream('Goes on until the reader leaves.') },
+        { 200: eventStream('The stream ends when the reader disconnects.') },
         {
           querystring: z.strictObject({
             slot: text
               .max(300)
               .optional()
-              .describe('`<provider>/<slot id>`. Absent: the supervisor and its first machines.'),
+              .describe('`<provider>/<slot id>`. Absent: the supervisor and the first machines.'),
           }),
         },
       ),

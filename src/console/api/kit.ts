@@ -78,8 +78,8 @@ export const act = <Given extends RequestParts>(
 ) => described(right, [tag, summary], { 204: z.null() }, given);
 
 /**
- * Prepares a scope of the server for the API: zod schemas, their OpenAPI description, and a refusal
- * of routes without a right or without schemas of their answers.
+ * Prepares a scope of the server for the API with zod schemas and their OpenAPI description.
+ * Rejects routes without a right or without response schemas.
  */
 export async function prepareApi(scope: FastifyInstance): Promise<void> {
   scope.setValidatorCompiler(validatorCompiler);

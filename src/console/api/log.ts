@@ -18,7 +18,7 @@ export const LogSchema = named(
         number: z.int(),
         atMs: Milliseconds,
         level: z.enum(LEVELS),
-        component: text.nullable().describe('Null: the daemon as a whole.'),
+        component: text.nullable().describe('Null: the daemon itself.'),
         message: text,
         fields: z.record(text, z.unknown()),
       }),

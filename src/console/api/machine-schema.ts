@@ -40,22 +40,26 @@ function partSchema<Name extends PartName>(name: Name): z.ZodObject<PartShape<Na
 export const MachineSchema = named(
   'Machine',
   MachineRowSchema.extend({
-    etag: text.describe('For `If-Match` of a request about this machine.'),
+    etag: text.describe('ETag for the header `If-Match` of a request about this machine.'),
     atMs: Milliseconds,
     provider: text,
     slotId: text,
     providerId: text.nullable(),
     reservationId: text.nullable(),
     plan: text.nullable(),
-    status: z.enum(PROVIDER_STATUSES).nullable().describe('As the provider tells it.'),
+    status: z.enum(PROVIDER_STATUSES).nullable().describe('Status at the provider.'),
     power: z.enum(['on', 'off', 'unknown']),
     hostname: text.nullable(),
-    remoteUser: text.nullable().describe('User name for SSH. Null: its provider does not list it.'),
-    createdAtMs: Milliseconds.nullable().describe('Its present tenancy.'),
+    remoteUser: text
+      .nullable()
+      .describe('User name for SSH. Null: the provider does not list one.'),
+    createdAtMs: Milliseconds.nullable().describe('When the current tenancy began.'),
     next: z.enum(['agentStart', 'recovery', 'deprovision']).nullable(),
-    endedBy: text.nullable().describe('Who or what can end a quarantine.'),
-    dueAtMs: Milliseconds.nullable().describe('When the clock alone may change its state.'),
-    permit: z.boolean().describe('It holds a permit of the guard: recovery interrupts it now.'),
+    endedBy: text.nullable().describe('Who or what can end the quarantine.'),
+    dueAtMs: Milliseconds.nullable().describe('When the state may next change by time alone.'),
+    permit: z
+      .boolean()
+      .describe('Whether the machine holds a permit of the guard: recovery interrupts it now.'),
     conflict: text.nullable(),
     holdRows: listOf(
       z.object({
@@ -74,7 +78,7 @@ export const MachineSchema = named(
         createdAtMs: Milliseconds,
         expiresAtMs: Milliseconds,
       }),
-    ).describe('What was asked and is not settled yet.'),
+    ).describe('Open requests.'),
     order: partSchema('order').nullable(),
     work: listOf(
       z.object({ process: z.enum(PROCESSES), sessionId: text, startedAtMs: Milliseconds }),
@@ -91,19 +95,23 @@ export const MachineSchema = named(
         state: text.describe('`NONE`, `PENDING`, `FAILED`, `DONE`, …'),
         requestGeneration: text.nullable(),
         reportGeneration: text.nullable(),
-        barredBy: text.nullable().describe('Why it is kept from its agent.'),
+        barredBy: text.nullable().describe('Why the agent does not receive the installation.'),
       })
       .nullable(),
     agent: z
       .object({ startedAtMs: Milliseconds, publicKey: text, bootId: text.nullable() })
       .nullable(),
     heartbeat: partSchema('heartbeat')
-      .extend({ isCurrent: z.boolean().describe('Of the agent that was started last.') })
+      .extend({
+        isCurrent: z
+          .boolean()
+          .describe('Whether the heartbeat is from the agent that was started last.'),
+      })
       .nullable(),
-    startAttempt: partSchema('startAttempt')
-      .nullable()
-      .describe('Starts of its agent that failed.'),
-    missingSinceMs: Milliseconds.nullable().describe('Its provider does not list it.'),
+    startAttempt: partSchema('startAttempt').nullable().describe('Failed starts of the agent.'),
+    missingSinceMs: Milliseconds.nullable().describe(
+      'Since when the provider does not list the machine.',
+    ),
     bootSeconds: partSchema('bootTimes').nullable(),
     hostKey: text.nullable().describe('The pinned SSH host key, base64.'),
     creation: z

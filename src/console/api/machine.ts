@@ -32,7 +32,7 @@ export function addMachine(api: Api, fleet: FleetView): void {
     described(
       'see',
       ['machines', 'One machine'],
-      { 200: MachineSchema, 304: z.null().describe('It has the ETag that was sent.') },
+      { 200: MachineSchema, 304: z.null().describe('Not modified: the sent ETag is current.') },
       { params: MachineParams, headers: z.object({ 'if-none-match': z.string().optional() }) },
     ),
     async (request, reply) => {
@@ -172,24 +172,26 @@ export const LadderSchema = named(
       .array(
         z.object({
           rung: z.enum(RUNGS),
-          place: z.enum(['passed', 'here', 'ahead']).describe('Where the ladder stands is `here`.'),
-          attempts: z.int().describe('Of this episode, where the ladder stands.'),
+          place: z
+            .enum(['passed', 'here', 'ahead'])
+            .describe('Position relative to the current rung, which is `here`.'),
+          attempts: z.int().describe('Attempts on the current rung in this episode.'),
           attemptsMax: z.int(),
-          patienceMs: z.int().describe('So long its evidence is waited for.'),
-          bar: text.nullable().describe('Why it cannot be taken.'),
+          patienceMs: z.int().describe('Maximum wait for evidence that the rung helped.'),
+          bar: text.nullable().describe('Why the rung cannot be used.'),
         }),
       )
       .readonly()
-      .describe('The mildest first.'),
-    patienceEndsAtMs: Milliseconds.nullable().describe('When what was asked for is given up.'),
-    coolsUntilMs: Milliseconds.nullable().describe('No rung starts before.'),
+      .describe('Sorted: the mildest rung comes first.'),
+    patienceEndsAtMs: Milliseconds.nullable().describe('When the wait for the current rung ends.'),
+    coolsUntilMs: Milliseconds.nullable().describe('End of the cooldown. No rung starts before.'),
     next: z
       .object({ rung: z.enum(RUNGS).nullable(), attempt: z.int().nullable(), end: text.nullable() })
-      .describe('What comes next; `end`: nothing is left to try.'),
+      .describe('The next attempt. `end`: no rung is left.'),
     queue: z
       .object({ scope: text, place: z.int(), of: z.int() })
       .nullable()
-      .describe('Where it waits for a permit; null: for none.'),
+      .describe('Place in the queue for a permit. Null: the machine does not wait.'),
   }),
 );
 export const HardwareSchema = z.object({
@@ -210,19 +212,16 @@ export interface MachinePartsDeps {
 export function addMachineParts(api: Api, { fleet, insight }: MachinePartsDeps): void {
   api.get(
     '/machines/:provider/:slot/holds',
-    read(
-      'machines',
-      'What operators said of a machine: holds, with who, why, and until when',
-      HoldsSchema,
-      { params: MachineParams },
-    ),
+    read('machines', 'Holds of a machine, with their users, reasons and ends', HoldsSchema, {
+      params: MachineParams,
+    }),
     async ({ params }) => ({ holds: machineDetail(requireMachine(fleet, params), fleet).holdRows }),
   );
   api.get(
     '/machines/:provider/:slot/ladder',
     read(
       'machines',
-      'How far the recovery of a machine went, and how far it may go',
+      'The ladder of recovery of a machine: its position, and the allowed rungs',
       LadderSchema,
       { params: MachineParams },
     ),
@@ -230,7 +229,7 @@ export function addMachineParts(api: Api, { fleet, insight }: MachinePartsDeps):
       requireMachine(fleet, params);
       const found = insight.ladder(slot(params.provider, params.slot));
       if (found) return found;
-      throw new Problem('not-found', 'Nothing is on the slot that could be recovered');
+      throw new Problem('not-found', 'No machine is on the slot, so there is no recovery');
     },
   );
   api.get(

@@ -23,8 +23,10 @@ export const ListQuery = {
     .string()
     .max(FILTER_LENGTH_MAX)
     .default('')
-    .describe('Such as `state:silent location:fr2 since>2h` and words that must occur.'),
-  sort: z.enum(SORT_NAMES).default('slot').describe('With `-`: the other way round.'),
+    .describe(
+      'Terms such as `state:silent location:fr2 since>2h`, and words that a machine must contain.',
+    ),
+  sort: z.enum(SORT_NAMES).default('slot').describe('Prefix `-`: descending.'),
 };
 
 const Query = z.strictObject({
@@ -32,16 +34,16 @@ const Query = z.strictObject({
   offset: wholeNumber(0, 10_000_000).optional().describe('Not together with `next`.'),
   limit: wholeNumber(1, PAGE_MAX)
     .default(100)
-    .describe(`With an \`offset\` at most ${WINDOW_MAX}.`),
-  next: z.string().max(1_000).optional().describe('As the page before told it.'),
+    .describe(`With \`offset\`, the maximum is ${WINDOW_MAX}.`),
+  next: z.string().max(1_000).optional().describe('`next` of the previous page.'),
 });
 
 export const MachinesSchema = z.object({
   atMs: Milliseconds,
-  total: z.int().describe('Machines that match.'),
-  revision: z.int().describe('Other when the list has other machines, or another order.'),
+  total: z.int().describe('Number of machines that match.'),
+  revision: z.int().describe('Changes when the set or the order of the machines changes.'),
   machines: z.array(MachineRowSchema).readonly(),
-  next: z.string().nullable().describe('Where the list goes on; null: this is its end.'),
+  next: z.string().nullable().describe('Position of the next page. Null: this is the last page.'),
 });
 
 export interface MachinesDeps {
@@ -55,7 +57,9 @@ export function addMachines(api: Api, { fleet, index, clock }: MachinesDeps): vo
   const walks = createWalks(clock);
   api.get(
     '/machines',
-    read('machines', 'Machines that match, in order', MachinesSchema, { querystring: Query }),
+    read('machines', 'A sorted list of the machines that match a filter', MachinesSchema, {
+      querystring: Query,
+    }),
     async ({ query: { filter, sort: name, offset, limit, next } }) => {
       const { sort, descending } = readSort(name);
       const listing = await index.listing(requireFilter(filter), sort);

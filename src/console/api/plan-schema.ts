@@ -8,22 +8,28 @@ export const ExplanationSchema = named(
   'Explanation',
   z.object({
     sentence: text.describe('At most 240 characters.'),
-    sinceMs: Milliseconds.nullable().describe('In this state since; null: not known.'),
-    by: text.nullable().describe('Who brought it there; null: nobody did.'),
+    sinceMs: Milliseconds.nullable().describe(
+      'Since when the machine is in this state. Null: unknown.',
+    ),
+    by: text.nullable().describe('The user or component that caused this state. Null: nobody did.'),
     blockedBy: listOf(
       z.object({
         kind: z.enum(BLOCK_KINDS),
         text,
-        endsAtMs: Milliseconds.nullable().describe('Null: no clock ends it.'),
+        endsAtMs: Milliseconds.nullable().describe('Null: it does not end by itself.'),
         endedBy: text.describe('Who or what ends it.'),
       }),
-    ).describe('What stands in the way of the next work, the latest end first.'),
+    ).describe('Obstacles to the next work. The one that ends last comes first.'),
     next: z.object({
       work: z.enum(EXPLAINED_WORK).nullable(),
       atMs: Milliseconds.nullable(),
       text,
     }),
-    overdue: z.boolean().describe('It takes far longer than it may, and than with its likes.'),
+    overdue: z
+      .boolean()
+      .describe(
+        'Whether the state lasts far longer than allowed, and far longer than on similar machines.',
+      ),
   }),
 );
 
@@ -32,19 +38,19 @@ export const LiveSchema = named(
   'LiveMachine',
   z.object({
     atMs: Milliseconds,
-    life: text.describe('State of its chart, such as `Recovering.working`.'),
+    life: text.describe('State of the statechart, such as `Recovering.working`.'),
     requests: text.nullable(),
     task: z
       .object({
         chart: text,
         at: text,
-        endsAtMs: Milliseconds.nullable().describe('When its step is out of patience.'),
+        endsAtMs: Milliseconds.nullable().describe('When the current step times out.'),
       })
       .nullable()
-      .describe('What this daemon does to it.'),
+      .describe('The work of this daemon on the machine.'),
     shown: PlaceSchema,
     rows: PlaceSchema,
-    agrees: z.boolean().describe('False: actor and rows disagree.'),
+    agrees: z.boolean().describe('False: the actor shows another state than the rows.'),
     last: z
       .object({ from: PlaceSchema, to: PlaceSchema, atMs: Milliseconds, reason: text.nullable() })
       .nullable(),
@@ -53,8 +59,10 @@ export const LiveSchema = named(
 );
 
 const holder = {
-  sessionId: text.nullable().describe('Of the daemon whose job it is; null: nobody has it.'),
-  isHere: z.boolean().describe('It is the one that answers.'),
+  sessionId: text
+    .nullable()
+    .describe('Session of the daemon that has this job. Null: no daemon has it.'),
+  isHere: z.boolean().describe('Whether the answering daemon has this job.'),
 };
 const counts = z.record(text, z.int());
 
@@ -62,25 +70,27 @@ const ProviderPlanSchema = z.object({
   provider: text,
   ...holder,
   mayEraseDisks: z.boolean(),
-  unlisted: text.nullable().describe('Why it cannot be listed now.'),
+  unlisted: text.nullable().describe('Why the provider cannot be listed now.'),
   plan: z
     .object({
       atMs: Milliseconds,
-      breaker: text.nullable().describe('Why its listing is not trusted.'),
+      breaker: text.nullable().describe('Why the circuit breaker rejects the listing.'),
       summary: counts,
-      overLimit: z.int().describe('Machines beyond the limit; none is given up.'),
-      leftOut: z.int().describe('Free slots that only the limit keeps from becoming machines.'),
+      overLimit: z
+        .int()
+        .describe('Number of machines above the limit. Shepherd gives none of them back.'),
+      leftOut: z.int().describe('Number of free slots that stay free only because of the limit.'),
       creationCount: z.int(),
       creations: listOf(
         z.object({ slot: text, verdict: z.enum(['create', 'resume', 'skip']), reason: text }),
-      ).describe('What would be created, or taken up again: the first 100.'),
+      ).describe('The first 100 creations that would be started or resumed.'),
       skipped: listOf(z.object({ reason: text, count: z.int(), slots: listOf(text) })).describe(
-        'Free slots that are left alone, by reason; the first ten of each are named.',
+        'Free slots that stay free, grouped by reason, with the first ten slots of each group.',
       ),
       findings: listOf(
         z.object({
           case: text,
-          action: text.describe('`none`: nothing is done about it.'),
+          action: text.describe('`none`: Shepherd does nothing about the finding.'),
           count: z.int(),
           examples: listOf(
             z.object({
@@ -91,15 +101,15 @@ const ProviderPlanSchema = z.object({
             }),
           ),
         }),
-      ).describe('What is not as it should be.'),
+      ).describe('Deviations that the reconciliation found.'),
     })
     .nullable()
-    .describe('Null: it was not listed yet.'),
+    .describe('Null: the provider was not listed yet.'),
 });
 
 const WorkPlanSchema = z.object({
   work: z.enum(EXPLAINED_WORK),
-  count: z.int().describe('All machines that it is next for.'),
+  count: z.int().describe('Number of machines whose next work this is.'),
   machines: listOf(
     z.object({
       slot: text,
@@ -107,40 +117,44 @@ const WorkPlanSchema = z.object({
       substate: text,
       ...ExplanationSchema.pick({ sentence: true, blockedBy: true, next: true }).shape,
     }),
-  ).describe('The first 50, in the order in which they are taken.'),
+  ).describe('The first 50 machines, in order of processing.'),
 });
 
 const PoolPlanSchema = z.object({
   pool: text,
   balancer: text,
   ...holder,
-  seenAtMs: Milliseconds.nullable().describe('When the balancer was looked at.'),
+  seenAtMs: Milliseconds.nullable().describe('When the balancer was read.'),
   plan: z
     .object({
       failure: text.nullable().describe('Why the balancer cannot be read.'),
-      held: text.nullable().describe('Why nothing is done though there is something to do.'),
-      stage: z.enum(STAGES).nullable().describe('What is done next; null: nothing is known.'),
+      held: text.nullable().describe('Why the daemon changes nothing although changes are due.'),
+      stage: z.enum(STAGES).nullable().describe('The next stage. Null: unknown.'),
       actions: listOf(
         z.object({ act: text, kind: text, name: text, id: text.nullable(), why: text.nullable() }),
       ),
       pending: z.object({ create: z.int(), update: z.int(), destroy: z.int() }).nullable(),
-      unready: z.int().describe('Objects that are not ready, and are waited for.'),
-      dropping: listOf(text).describe('Of `frozen`: machines whose servers would go.'),
-      shelved: listOf(text).describe('What failed so often that it is left alone.'),
+      unready: z.int().describe('Number of objects that are not ready yet.'),
+      dropping: listOf(text).describe(
+        'In stage `frozen`: machines whose servers would be removed.',
+      ),
+      shelved: listOf(text).describe(
+        'Names of objects that are left alone for a while because they failed repeatedly.',
+      ),
       isComplete: z.boolean(),
       moves: listOf(
         z.object({
           member: text,
           from: text.nullable(),
-          to: text.nullable().describe('Null: it stays what it is.'),
+          to: text.nullable().describe('Null: unchanged.'),
           why: text.nullable(),
         }),
-      ).describe('What becomes of members.'),
-      panic: listOf(text).describe('Members that would be dropped together, and are not.'),
+      ).describe('Changes of the states of members.'),
+      panic: listOf(text).describe('Members that stay because too many would be dropped at once.'),
       leftOut: listOf(z.object({ machineId: text, why: text })),
     })
     .nullable()
-    .describe('Null: only the daemon whose job it is knows.'),
+    .describe('Null: only the daemon that has this job knows the plan.'),
 });
 
 export const PlanSchema = named(
@@ -148,7 +162,7 @@ export const PlanSchema = named(
   z.object({
     atMs: Milliseconds,
     providers: listOf(ProviderPlanSchema),
-    work: listOf(WorkPlanSchema).describe('What the ladder and the starter of agents would do.'),
+    work: listOf(WorkPlanSchema).describe('Planned recoveries, agent starts and deprovisions.'),
     pools: listOf(PoolPlanSchema),
   }),
 );

@@ -12,46 +12,46 @@ interface ProblemKind {
 export const PROBLEMS = {
   malformed: {
     status: 400,
-    title: 'The request is not of the agreed form',
+    title: 'The request is not valid',
     about:
-      '`errors` names each part that is wrong, and how. Mend the request; sent again as it is, it fails again.',
+      '`errors` lists each invalid part with its fault. Correct the request: the same request would fail again.',
   },
   'not-signed-in': {
     status: 401,
     title: 'The caller is not known',
-    about:
-      'No token, certificate or login came with the request, or one that is wrong, expired or revoked.',
+    about: 'The request has no token, certificate or login; or it is wrong, expired or revoked.',
   },
   'not-allowed': {
     status: 403,
     title: 'The caller may not do this',
-    about:
-      'The role of the caller, or the providers it is limited to, do not allow it. `whoami` tells both.',
+    about: "The caller's role or list of providers does not allow it. `whoami` shows both.",
   },
   'not-found': {
     status: 404,
-    title: 'There is no such thing',
-    about:
-      'Nothing has this name now. It may have had it before, and a slot may come back with a later listing.',
+    title: 'Not found',
+    about: 'Nothing has this name now. A slot may come back with a later listing.',
   },
   'method-not-allowed': {
     status: 405,
     title: 'The method is not for this resource',
-    about: 'The header `allow` lists the methods that are.',
+    about: 'The header `allow` lists the allowed methods.',
   },
   'still-filing': {
     status: 409,
-    title: 'A request with this key is being filed',
+    title: 'A request with this key is being submitted',
     about:
-      'An earlier call with the same idempotency key has not been answered yet. Ask again a little later.',
+      'An earlier call with the same idempotency key is still running. Try again a little later.',
   },
   changed: {
     status: 412,
-    title: 'It changed meanwhile',
-    about:
-      'What the caller had seen is not so any more; nothing was done. `current` is how it is now.',
+    title: 'The machine changed meanwhile',
+    about: 'The sent ETag is outdated, so nothing was done. `current` is the current state.',
   },
-  'too-large': { status: 413, title: 'The request is too large', about: 'A body may have 64 KiB.' },
+  'too-large': {
+    status: 413,
+    title: 'The request is too large',
+    about: 'The maximum size of a body is 64 KiB.',
+  },
   'unsupported-media-type': {
     status: 415,
     title: 'The body is not JSON',
@@ -60,18 +60,17 @@ export const PROBLEMS = {
   'wrong-host': {
     status: 421,
     title: 'The console does not answer under this name',
-    about:
-      '`console.allowedHosts` lists the names that it answers to, beside the address it listens on.',
+    about: 'Use the address of `console.listen` or a name in `console.allowedHosts`.',
   },
   'key-reused': {
     status: 422,
-    title: 'The key was used for something else',
+    title: 'The key was used for another request',
     about: 'An idempotency key stands for one request. Choose a new key for a new request.',
   },
   refused: {
     status: 422,
-    title: 'It cannot be asked for as things are',
-    about: '`detail` names the fact that is in the way, and what would end it. Nothing was filed.',
+    title: 'The request is refused in the current situation',
+    about: '`detail` names the obstacle and what would end it. Nothing was submitted.',
   },
   limited: {
     status: 429,
@@ -81,13 +80,13 @@ export const PROBLEMS = {
   internal: {
     status: 500,
     title: 'The console failed',
-    about: 'The log of the daemon has the details. Asking again may help.',
+    about: 'The log of the daemon has the details. Another attempt may help.',
   },
   unavailable: {
     status: 503,
-    title: 'It cannot be done for now',
+    title: 'Temporarily unavailable',
     about:
-      'The database is away, or the daemon is stopping. Ask again; the header `retry-after` says when, if that is known.',
+      'The database cannot be reached, or the daemon is stopping. Try again after the time in the header `retry-after`, if present.',
   },
 } as const satisfies Readonly<Record<string, ProblemKind>>;
 

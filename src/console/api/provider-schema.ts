@@ -6,10 +6,13 @@ import { listOf, Milliseconds, named, text } from './schemas.ts';
 
 const HoldSchema = z.object({
   kind: z.enum(PROVIDER_HOLD_KINDS),
-  key: text.describe('The kind of call that is throttled, or what there is no more of.'),
+  key: text.describe('The throttled kind of call, or the exhausted resource.'),
   untilMs: Milliseconds,
-  level: z.int().describe('How many times in a row it was imposed, from 1.'),
-  amount: z.int().nullable().describe('Of a quota: none from so many machines on.'),
+  level: z.int().describe('How many times in a row the hold was imposed, from 1.'),
+  amount: z
+    .int()
+    .nullable()
+    .describe('For a quota: no creation at or above this number of machines.'),
   cause: text,
 });
 const CooldownsSchema = z.object({
@@ -24,7 +27,9 @@ const UnsettledSchema = z.object({
       machineId: text,
       hostname: text,
       state: z.enum(['open', 'unresolved']),
-      ambiguous: z.boolean().describe('Whether an attempt reached the provider is not known.'),
+      ambiguous: z
+        .boolean()
+        .describe('Whether an attempt has an unknown result: it may have reached the provider.'),
       attempts: z.int(),
       sessionId: text,
       sessionAlive: z.boolean(),
@@ -41,28 +46,35 @@ export const ProviderSchema = named(
     driver: text,
     isInventory: z
       .boolean()
-      .describe('Its machines are there anyway: they are taken in, and none is made.'),
-    can: listOf(text).describe('What its driver can do.'),
-    callsMax: z.int().describe('Calls at once.'),
-    machinesMax: z.int().nullable().describe('Managed machines at most; null: no limit.'),
-    mayEraseDisks: z.boolean().describe('Recovery may reinstall its machines.'),
+      .describe(
+        'The provider is a list of existing machines: Shepherd adopts them and creates none.',
+      ),
+    can: listOf(text).describe('Features of the driver.'),
+    callsMax: z.int().describe('Maximum number of concurrent calls.'),
+    machinesMax: z.int().nullable().describe('Maximum number of managed machines. Null: no limit.'),
+    mayEraseDisks: z
+      .boolean()
+      .describe('Whether recovery may reinstall its machines, which erases their disks.'),
     provisioner: z
-      .object({ sessionId: text, isHere: z.boolean().describe('It is the daemon that answers.') })
+      .object({
+        sessionId: text,
+        isHere: z.boolean().describe('Whether the answering daemon is the provisioner.'),
+      })
       .nullable()
-      .describe('Who provisions; null: no daemon does now.'),
+      .describe('The daemon that creates machines here. Null: no daemon at present.'),
     listing: z
       .object({ atMs: Milliseconds, complete: z.boolean(), entries: z.int(), unreadable: z.int() })
       .nullable()
-      .describe('The last one; null: none since the daemon that answers was started.'),
+      .describe('The last listing. Null: none since the answering daemon started.'),
     unlisted: z.object({ sinceMs: Milliseconds, cause: text }).nullable(),
     breaker: z
       .object({
-        reason: text.nullable().describe('Null: its listing is believed.'),
+        reason: text.nullable().describe('Why the listing is rejected. Null: it is accepted.'),
         atMs: Milliseconds,
       })
       .nullable()
-      .describe('Null: that was not judged yet.'),
-    states: z.partialRecord(z.enum(STATES), z.int()).describe('Its machines, by state.'),
+      .describe('The circuit breaker. Null: no listing was judged yet.'),
+    states: z.partialRecord(z.enum(STATES), z.int()).describe('Number of machines by state.'),
     headline: HeadlineSchema,
     classes: listOf(
       z.object({
@@ -71,12 +83,12 @@ export const ProviderSchema = named(
         free: z.int(),
         used: z.int(),
         foreign: z.int(),
-        unclear: z.int().describe('The provider cannot tell whether they are in use.'),
+        unclear: z.int().describe('Number of slots that may be in use: the provider cannot tell.'),
       }),
-    ).describe('Its slots, by kind.'),
+    ).describe('Number of slots by plan and location.'),
     holds: listOf(HoldSchema),
-    shelf: z.int().describe('Slots that rest after a failed creation.'),
-    unsettled: z.int().describe('Creations that were begun and not settled yet.'),
+    shelf: z.int().describe('Number of slots in cooldown after a failed creation.'),
+    unsettled: z.int().describe('Number of unfinished creations.'),
     calls: listOf(
       z.object({
         operation: text,
@@ -86,7 +98,9 @@ export const ProviderSchema = named(
         p95Ms: z.int(),
         lastAtMs: Milliseconds,
       }),
-    ).describe('Of the daemon that answers; times are those of the latest 200 of a kind.'),
+    ).describe(
+      'Calls of the answering daemon. Percentiles cover the latest 200 calls of an operation.',
+    ),
   }),
 );
 export const ProvidersSchema = z.object({ atMs: Milliseconds, providers: listOf(ProviderSchema) });
@@ -105,15 +119,15 @@ export const SlotSchema = named(
   'Slot',
   z.object({
     slot: text,
-    plan: text.nullable().describe('Null: no listing has it.'),
+    plan: text.nullable().describe('Null: no listing contains the slot.'),
     location: text.nullable(),
     use: z
       .enum(['free', 'used', 'unclear', 'unlisted'])
-      .describe('As the listing has it. `unclear`: the provider cannot tell.'),
-    ownership: z.enum(OWNERSHIPS).nullable().describe('Whose mark is on it.'),
-    providerId: text.nullable().describe("The provider's id of the device."),
+      .describe('Use according to the listing. `unclear`: the provider cannot tell.'),
+    ownership: z.enum(OWNERSHIPS).nullable().describe("Owner according to the device's mark."),
+    providerId: text.nullable().describe('Id of the device at the provider.'),
     status: z.enum(PROVIDER_STATUSES).nullable(),
-    spot: z.boolean().describe('Paid by demand, and taken away at will.'),
+    spot: z.boolean().describe('Spot market: the provider may take the machine away at any time.'),
     machineId: text.nullable(),
     state: z.enum(STATES),
     substate: text,
@@ -125,5 +139,5 @@ export const SlotsSchema = z.object({
   atMs: Milliseconds,
   total: z.int(),
   slots: listOf(SlotSchema),
-  next: text.nullable().describe('Where the list goes on; null: this is its end.'),
+  next: text.nullable().describe('Position of the next page. Null: this is the last page.'),
 });

@@ -42,7 +42,7 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
   };
   api.get(
     '/providers',
-    read('providers', 'Every configured provider', ProvidersSchema),
+    read('providers', 'All configured providers', ProvidersSchema),
     async () => {
       const counted = cells();
       const all = await providers.summaries();
@@ -53,12 +53,15 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
     '/providers/:provider',
     read(
       'providers',
-      'One provider, with its shelf and its unsettled creations',
+      'One provider, with its slots in cooldown and its unfinished creations',
       ProviderInFullSchema,
       {
         params,
         querystring: z.strictObject({
-          shelfAfter: text.max(400).optional().describe('Only the shelf behind this slot id.'),
+          shelfAfter: text
+            .max(400)
+            .optional()
+            .describe('Only slots in cooldown after this slot id.'),
         }),
       },
     ),
@@ -70,9 +73,7 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
   );
   api.get(
     '/providers/:provider/holds',
-    read('providers', 'What must not be asked of a provider, and slots on its shelf', HoldsSchema, {
-      params,
-    }),
+    read('providers', 'Holds of a provider, and its slots in cooldown', HoldsSchema, { params }),
     async ({ params: { provider } }) => {
       const found = await required(provider);
       return { atMs: fleet.nowMs(), holds: found.holds, shelf: cooldownsOf(found) };
@@ -84,7 +85,7 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
       params,
       querystring: z.strictObject({
         limit: wholeNumber(1, PAGE_MAX).default(100),
-        next: text.max(1_000).optional().describe('As the page before told it.'),
+        next: text.max(1_000).optional().describe('`next` of the previous page.'),
       }),
     }),
     async ({ params: { provider }, query: { limit, next = null } }) => {

@@ -15,23 +15,25 @@ const FieldSchema = named(
     name: text,
     type: text,
     value: text.describe('Secrets are left out.'),
-    message: z.record(text, z.unknown()).optional().describe('Of a message: its fields by name.'),
+    message: z.record(text, z.unknown()).optional().describe('For a message: its fields by name.'),
   }),
 );
-const next = text.nullable().describe('Give it as `after` for more; null: these are all.');
+const next = text
+  .nullable()
+  .describe('Give it as `after` to read the next page. Null: this is the last page.');
 
 export const RecordsSchema = z.object({
-  schema: text.describe('The newest migration.'),
+  schema: text.describe('The newest schema migration.'),
   machines: listOf(
     z.object({
       machineId: text,
       createdAtMs: z.number(),
-      tags: z.record(text, listOf(FieldSchema)).describe('By the name of the tag.'),
+      tags: z.record(text, listOf(FieldSchema)).describe('Fields by the name of the tag.'),
       backoffs: z.record(text, z.object({ untilMs: z.number(), cause: text })),
-      work: z.record(text, text).describe('Session of the work, by process.'),
+      work: z.record(text, text).describe('Session that does the work, by process.'),
     }),
   ),
-  sql: listOf(text).describe('The statements that were run.'),
+  sql: listOf(text).describe('The executed statements.'),
   next,
 });
 export const HardwareReportsSchema = z.object({
@@ -68,13 +70,16 @@ export function addRecords(api: Api, records: Records): void {
     '/records',
     described(
       'administer',
-      ['machines', 'Everything that is recorded of machines, by machine id; secrets are left out'],
+      ['machines', 'All records of machines, sorted by machine id, without secrets'],
       { 200: RecordsSchema },
       {
         querystring: z.strictObject({
           ...page,
-          machine: z.uuid().optional().describe('Only this one.'),
-          expiredBackoffs: z.stringbool().default(false).describe('Waits that are over, too.'),
+          machine: z.uuid().optional().describe('Only the machine with this id.'),
+          expiredBackoffs: z
+            .stringbool()
+            .default(false)
+            .describe('Include backoffs that are over.'),
         }),
       },
     ),
@@ -87,12 +92,9 @@ export function addRecords(api: Api, records: Records): void {
   );
   api.get(
     '/hardware',
-    read(
-      'machines',
-      'What agents found in the machines that are provided, by machine id',
-      HardwareReportsSchema,
-      { querystring: z.strictObject(page) },
-    ),
+    read('machines', 'Hardware reports of agents, by machine id', HardwareReportsSchema, {
+      querystring: z.strictObject(page),
+    }),
     async ({ query: { after, limit }, signal }) =>
       records.hardware({ limit, ...from(after) }, signal),
   );
@@ -100,7 +102,7 @@ export function addRecords(api: Api, records: Records): void {
     '/statistics',
     read(
       'machines',
-      'How many machines are in which condition, in all and by provider',
+      'Numbers of machines by condition, in total and by provider',
       StatisticsSchema,
     ),
     async ({ signal }) => {

@@ -19,11 +19,13 @@ export const ResolutionSchema = z.object({
       machineId: text.nullable(),
       by: z
         .enum(['slot', 'machine', 'device', 'address', 'hostname'])
-        .describe('What the name is of it.'),
-      whole: z.boolean().describe('The name is the whole one, not its beginning.'),
+        .describe('The kind of name that matches.'),
+      whole: z.boolean().describe('Whether the whole name matches, not only its beginning.'),
     }),
-  ).describe('One: that is meant. None: nothing has the name. Several: it is not clear.'),
-  more: z.boolean().describe('Others have it too.'),
+  ).describe(
+    'One machine: the name is unique. None: no machine has it. Several: the name is ambiguous.',
+  ),
+  more: z.boolean().describe('More machines match.'),
 });
 type ResolvedMachine = z.output<typeof ResolutionSchema>['machines'][number];
 
@@ -31,7 +33,7 @@ type ResolvedMachine = z.output<typeof ResolutionSchema>['machines'][number];
 export function addResolve(api: Api, fleet: FleetView, index: MachineIndex): void {
   api.get(
     '/resolve',
-    read('machines', 'The machine of a name', ResolutionSchema, {
+    read('machines', 'Find a machine by a name', ResolutionSchema, {
       querystring: z.strictObject({ name: text.min(1).max(300) }),
     }),
     async ({ query: { name } }) => {

@@ -26,7 +26,7 @@ export const GivenMilliseconds = z.int().describe(EPOCH);
 export const NeedHuman = z
   .int()
   .describe(
-    'Machines that need a person: nothing is done about them until somebody decides, or they are silent or out of reach for longer than `agent.needsHumanAfter`.',
+    'Number of machines that need a person: an operator must decide, or the machine has been silent or unreachable for longer than `agent.needsHumanAfter`.',
   );
 
 export const ProblemSchema = named(
@@ -42,7 +42,7 @@ export const ProblemSchema = named(
       .array(z.object({ pointer: text, detail: text }))
       .readonly()
       .optional()
-      .describe('What is wrong with which part of the request.'),
+      .describe('Each invalid part of the request, with its fault.'),
   }),
 );
 
@@ -65,9 +65,13 @@ export const MachineRowSchema = named(
     ...LINE_SHAPE,
     state: z.enum(STATES),
     substate: text,
-    reason: text.nullable().describe('Why it is there, where the state alone does not say it.'),
+    reason: text
+      .nullable()
+      .describe('Why the machine is in this state, if the state alone does not say it.'),
     lastHeartbeatAtMs: Milliseconds.nullable(),
-    sinceMs: Milliseconds.describe('In this state since; a silent machine: heard last then.'),
+    sinceMs: Milliseconds.describe(
+      'Since when the machine is in this state. For a silent machine: the last heartbeat.',
+    ),
     holds: z.array(z.enum(HOLD_KINDS)).readonly(),
     elsewhere: z.boolean().describe('Another daemon works on it now.'),
   }),

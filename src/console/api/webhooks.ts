@@ -11,17 +11,19 @@ export const WebhookSchema = named(
     name: text,
     host: text
       .nullable()
-      .describe('Where it is; null: the configuration of this daemon has it not.'),
-    types: listOf(text).nullable().describe('Null: all, or not configured.'),
+      .describe('Address of the receiver. Null: this daemon does not configure the webhook.'),
+    types: listOf(text).nullable().describe('Types of events. Null: all types, or not configured.'),
     toldTo: text
       .nullable()
-      .describe('Number up to which events were delivered or failed; null: none was yet.'),
-    deliveredAtMs: Milliseconds.nullable().describe('The last success.'),
-    disabledAtMs: Milliseconds.nullable().describe('The receiver said that it is gone.'),
+      .describe('Number of the last event that was delivered or failed. Null: none yet.'),
+    deliveredAtMs: Milliseconds.nullable().describe('Time of the last success.'),
+    disabledAtMs: Milliseconds.nullable().describe('When the receiver answered that it is gone.'),
     disabledReason: text.nullable(),
-    waiting: z.int().describe('Deliveries that failed, and are tried again.'),
-    waitingSinceMs: Milliseconds.nullable().describe('The first of them failed first.'),
-    dead: z.int().describe('Dead letters: not tried any more, kept for 30 days.'),
+    waiting: z.int().describe('Number of failed deliveries that will be tried again.'),
+    waitingSinceMs: Milliseconds.nullable().describe(
+      'First failure of the oldest waiting delivery.',
+    ),
+    dead: z.int().describe('Number of dead letters: no longer tried, kept for 30 days.'),
   }),
 );
 export const DeliverySchema = named(
@@ -32,8 +34,10 @@ export const DeliverySchema = named(
     attempts: z.int(),
     firstAtMs: Milliseconds,
     lastAtMs: Milliseconds,
-    nextAtMs: Milliseconds.nullable().describe('Null: it is a dead letter.'),
-    status: z.int().nullable().describe('HTTP status of the last answer; null: there was none.'),
+    nextAtMs: Milliseconds.nullable().describe(
+      'Next attempt. Null: the delivery is a dead letter.',
+    ),
+    status: z.int().nullable().describe('HTTP status of the last response. Null: no response.'),
     cause: text,
   }),
 );
@@ -53,7 +57,7 @@ export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void 
     '/webhooks',
     read(
       'console',
-      'Who is told of events, and how deliveries stand',
+      'Webhooks, with the state of their deliveries',
       z.object({ webhooks: z.array(WebhookSchema) }),
     ),
     async () => {
@@ -74,7 +78,7 @@ export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void 
     '/webhooks/:name/deliveries',
     read(
       'console',
-      'Deliveries that failed, the latest event first',
+      'Failed deliveries, latest event first',
       z.object({ deliveries: z.array(DeliverySchema), next: text.nullable() }),
       {
         params: Named,
@@ -96,12 +100,9 @@ export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void 
   );
   api.post(
     '/webhooks/:name/deliveries/:id/replay',
-    act(
-      'administer',
-      'console',
-      'Try a delivery again that failed, at once and from the beginning',
-      { params: Named.extend({ id: text.regex(/^\d{1,18}$/) }) },
-    ),
+    act('administer', 'console', 'Repeat a failed delivery at once, with all its attempts', {
+      params: Named.extend({ id: text.regex(/^\d{1,18}$/) }),
+    }),
     async ({ params: { name, id } }, reply) => {
       if (!(await repository.replay(name, id))) {
         throw new Problem('not-found', `Webhook ${name} has no failed delivery ${id}`);
@@ -111,9 +112,7 @@ export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void 
   );
   api.post(
     '/webhooks/:name/test',
-    act('administer', 'console', 'Have an event delivered to this webhook alone', {
-      params: Named,
-    }),
+    act('administer', 'console', 'Send a test event to this webhook only', { params: Named }),
     async ({ person, params: { name: webhook } }, reply) => {
       if (!configured.some(({ name }) => name === webhook)) {
         throw new Problem('not-found', `No webhook ${webhook} is configured`);
@@ -126,7 +125,7 @@ export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void 
   );
   api.post(
     '/webhooks/:name/enable',
-    act('administer', 'console', 'Deliver again where the receiver had said that it is gone', {
+    act('administer', 'console', 'Enable a webhook whose receiver said that it is gone', {
       params: Named,
     }),
     async ({ params: { name } }, reply) => {

@@ -53,12 +53,12 @@ export function createEventFollower({ events, clock, log }: FollowerDeps): Event
   };
   const look = async (signal: AbortSignal) => {
     const newest = await events.newest(signal);
-    // A reader may be ahead of what this daemon knows to be complete, or of a restored database; a
-    // page shows which, and where to continue.
+    // A reader may be ahead of the events that this daemon can return yet, or of a restored
+    // database. A page shows the difference, and where to continue.
     for (const feed of [...feeds]) if (feed.at !== newest) await fill(feed, signal);
   };
   const failed = (err: unknown) =>
-    log.warn({ err }, 'events cannot be read; who follows them waits');
+    log.warn({ err }, 'events cannot be read; followers of the event stream wait');
   const run = async ({ signal }: AbortController) => {
     while (!signal.aborted) {
       await look(signal).catch((err: unknown) => {

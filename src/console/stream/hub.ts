@@ -144,7 +144,10 @@ export function createHub(deps: HubDeps): Hub {
     if (response.writableLength + text.length <= limits.lagMaxBytes) {
       response.write(text);
     } else if (!response.destroyed) {
-      log.debug({ bufferedBytes: response.writableLength }, 'dropping a reader that does not read');
+      log.debug(
+        { bufferedBytes: response.writableLength },
+        'disconnecting a client that does not read its stream',
+      );
       response.destroy();
       deps.onDropped?.();
     }

@@ -21,7 +21,7 @@ const Query = z.strictObject({
   offset: wholeNumber(0, 10_000_000).default(0),
   limit: wholeNumber(1, WINDOW_MAX).default(100),
   ...EventsOf,
-  slot: z.string().max(300).optional().describe('Of the view `machine`: `<provider>/<slot id>`.'),
+  slot: z.string().max(300).optional().describe('For the view `machine`: `<provider>/<slot id>`.'),
 });
 type Query = z.output<typeof Query>;
 
@@ -48,7 +48,7 @@ export function addStream(
       ...described(
         'see',
         ['fleet', 'Server-sent events: hello, frame, rows, list, machine, event, tick, bye'],
-        { 200: eventStream('Goes on until the reader leaves, or `bye`.') },
+        { 200: eventStream('The stream ends with `bye`, or when the reader disconnects.') },
         {
           querystring: Query,
           headers: z.object({ 'last-event-id': z.string().max(200).optional() }),
@@ -75,7 +75,11 @@ function requireRoom({ person }: FastifyRequest, { hub, limits }: StreamDeps): v
   const isMany = person.proven && hub.readersOf(person) >= limits.readersOfOneMax;
   if (!isMany && hub.readers < limits.readersMax) return;
   const whose = isMany ? `${person.name} has` : 'This console has';
-  throw new Problem('limited', `${whose} as many streams open as it may`, { retryAfterSeconds: 5 });
+  throw new Problem(
+    'limited',
+    `${whose} the maximum number of open streams: close one, and try again`,
+    { retryAfterSeconds: 5 },
+  );
 }
 
 /** Where a reader stopped: the number of a change, and the revision of the list. */

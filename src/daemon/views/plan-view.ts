@@ -171,7 +171,7 @@ function planOf(service: PoolService, { mirror, wishes: repository }: DaemonPart
     ...{ pool, balancer: name.balancer, capabilities: balancer.capabilities, wishes, elsewhere },
     ...{ members: rows, memory, tried: { troubles, refusals }, row: service.standing(), sha256 },
     observed: away ? null : (service.seen()?.objects ?? null),
-    failure: away?.why ?? (service.seen() ? null : 'it was not looked at yet'),
+    failure: away?.why ?? (service.seen() ? null : 'the balancer was not read yet'),
     addressOf: (machine) => memberAddress(rowOf(machine)?.provided?.address ?? null),
     nameOf: (machine) => wishes.get(machine)?.slot ?? machine,
     nowMs: mirror.nowMs(),

@@ -109,7 +109,7 @@ export interface PoolsViewDeps {
   readonly board: Pick<PoolsState, 'tended'>;
 }
 
-/** The console's view of pools: rows for all, health for those tended here. */
+/** The console's view of pools: rows for all, health for those managed here. */
 export const createPoolsView = (deps: PoolsViewDeps) => (): readonly PoolSummary[] =>
   poolSummaries({
     ...deps,
@@ -133,8 +133,8 @@ export interface StrangePoolsDeps {
 }
 
 /**
- * Warns once about each pool that has recorded members but is neither tended nor in this daemon's
- * configuration: requests that wait for a drain of its members wait until it is.
+ * Warns once about each pool with recorded members that no daemon manages and this daemon does not
+ * configure. Until then, orders for its members wait for their drain.
  * @returns to be called when facts or pool rows may have changed.
  */
 export function watchStrangePools({ pools, mirror, log }: StrangePoolsDeps): () => void {
@@ -161,7 +161,7 @@ export function watchStrangePools({ pools, mirror, log }: StrangePoolsDeps): () 
 
 const STRANGE =
   'a pool without configuration here has recorded members: orders for them wait until a daemon ' +
-  'tends it; configure it again, or delete its records with "shepherd lb forget"';
+  'manages it; configure it again, or delete its records with "shepherd lb forget"';
 
 function servingAt(facts: ReturnType<Mirror['facts']>, at: PoolName): number {
   let count = 0;

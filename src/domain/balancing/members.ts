@@ -3,7 +3,7 @@ import type { MachineId, Slot } from '../ids.ts';
 /**
  * The life of a machine as a member of a pool at one balancer. The state is a row of the BMDB, so
  * that it outlives every daemon. A process that reboots a machine reads there whether the balancer
- * drained it. The daemon that tends the balancer writes there before it opens traffic and after it
+ * drained it. The daemon that manages the balancer writes there before it opens traffic and after it
  * stops it.
  */
 export const MEMBER_STATES = ['joining', 'warming', 'active', 'draining', 'drained'] as const;

@@ -1,9 +1,9 @@
 import type { MachineId } from '../ids.ts';
 
 /**
- * The objects of one pool at a balancer: a backend and a frontend for each port, a bind for each
- * port and address, a server for each port and member. All drivers use the same names, fields and
- * owners. Each driver decides how its balancer stores an object.
+ * The objects of one pool at a balancer. Each port has a backend and a frontend, each port and
+ * address a bind, each port and member a server. All drivers use the same names, fields and owners.
+ * Each driver decides how its balancer stores an object.
  */
 
 /** Parents before children: a frontend refers to a backend, a bind to a frontend, a server to a backend. */

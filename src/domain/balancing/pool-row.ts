@@ -8,7 +8,7 @@ export interface PoolRow {
   readonly balancer: string;
   /** The activity of the tending daemon at its last write: a state of its statechart, or `GONE`. */
   readonly state: string;
-  /** The mark and names of its objects, see `madeAs`; null: no daemon has tended the pool yet. */
+  /** The mark and names of its objects, see `madeAs`; null: no daemon has managed the pool yet. */
   readonly madeAs: string | null;
   /** Counts the changes of the desired state. */
   readonly generation: number;
@@ -73,7 +73,7 @@ export const newPool = ({ pool, balancer }: PoolName): PoolRow => ({
 });
 
 /**
- * Activities of the daemon that tends a pool at a balancer: the states of its statechart, as they
+ * Activities of the daemon that manages a pool at a balancer: the states of its statechart, as they
  * are stored, counted and shown.
  */
 export const POOL_STATES = [
@@ -100,7 +100,7 @@ export interface PoolVerdict {
 
 /**
  * Applies a request to pools. Idempotent.
- * @param pools the rows concerned. None: no daemon has tended the pool there yet.
+ * @param pools the rows concerned. None: no daemon has managed the pool there yet.
  */
 export function poolVerdict(
   pools: readonly PoolRow[],
@@ -109,7 +109,7 @@ export function poolVerdict(
 ): PoolVerdict {
   if (pools.length === 0) {
     const where = asked.balancer === null ? 'any balancer' : asked.balancer;
-    const outcome = `no daemon has tended pool ${asked.pool} at ${where} yet`;
+    const outcome = `no daemon has managed pool ${asked.pool} at ${where} yet`;
     return { refusal: true, outcome, rows: [] };
   }
   const { isDone, change, words } = VERBS[asked.verb];
@@ -137,7 +137,7 @@ const VERBS: Readonly<Record<PoolVerb, Meaning>> = {
   'resume-pool': {
     isDone: ({ paused, tornDown }) => paused === null && tornDown === null,
     change: (row) => ({ ...row, paused: null, tornDown: null }),
-    words: { done: 'it is tended again', before: 'it was neither paused nor torn down' },
+    words: { done: 'it is managed again', before: 'it was neither paused nor torn down' },
   },
   'thaw-pool': {
     isDone: ({ frozen, accepted }) => frozen === null || accepted !== null,

@@ -181,9 +181,9 @@ function creation({ facts, moment: { nowMs } }: At): Way[] {
   if (penalty && penalty.untilMs > nowMs) {
     const endedBy = `its end; or ${clear} ${slot.slot.slice(provider.length + 1)}`;
     const span = spanText(penalty.untilMs - nowMs);
-    const phrase = `on the shelf for ${span} more, or until \`provider clear\``;
+    const phrase = `in cooldown for ${span} more, or until \`provider clear\``;
     const end = { endsAtMs: penalty.untilMs, phrase, timeless: true } as const;
-    ways.push(way('shelf', `on the shelf: ${penalty.cause}`, endedBy, end));
+    ways.push(way('shelf', `in cooldown: ${penalty.cause}`, endedBy, end));
   }
   for (const hold of facts.providerHolds) {
     if (hold.provider !== provider || !concerns(hold)) continue;

@@ -111,8 +111,8 @@ export interface Reconciliation {
 
 /**
  * Decides what to do for one provider now. Deterministic. Takes free slots in byte order of device
- * id and slot id, then slots whose last creation failed, so that they do not hold up the others. A
- * contradiction concerns one machine only. Orphans and unfinished creations count against the
+ * id and slot id. Slots whose last creation failed come last, so that they do not delay the others.
+ * A contradiction concerns one machine only. Orphans and unfinished creations count against the
  * limit; foreign devices do not. Takes one pass over everything.
  */
 export function reconcile(input: ReconcileInput): Reconciliation {
@@ -227,7 +227,7 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
     const cause = cooldowns.get(slotId);
     if (cause === undefined) return null;
     choice.penalised += 1;
-    return `it is on the shelf: ${cause}`;
+    return `it is in cooldown: ${cause}`;
   };
 }
 

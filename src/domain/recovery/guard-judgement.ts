@@ -336,8 +336,7 @@ function calmMax({ calmPercent }: GuardPolicy, started: number): number {
 }
 
 /**
- * In a scope so small that one machine exceeds the share, a machine that never returns would keep
- * the scope frozen and prevent its own recovery, although it alone could not have caused the
- * freeze.
+ * In a very small scope one machine exceeds the share. If that machine never returns, it would keep
+ * the scope frozen and prevent its own recovery, although it alone could not cause the freeze.
  */
 const isOneOfMany = (gone: number, machines: number): boolean => gone === 1 && machines > 1;

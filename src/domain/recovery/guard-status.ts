@@ -19,9 +19,9 @@ import {
 export const GUARD_STATES = ['blind', 'grace', 'watching', 'suspicious', 'frozen'] as const;
 /**
  * States of the guard. `blind`: the database has not answered. `grace`: heartbeats have not been
- * received long enough to tell who is silent. `suspicious`: so many machines are late or silent
- * that we may be the cause. `frozen`: recovery stops until the scope is calm or an operator thaws
- * it.
+ * received long enough to tell who is silent. `suspicious`: many machines are late or silent, so
+ * Shepherd itself may be the cause. `frozen`: recovery stops until the scope is calm or an operator
+ * thaws it.
  */
 export type GuardState = (typeof GUARD_STATES)[number];
 
@@ -167,9 +167,9 @@ export function unheardTooLongAtMs(row: MachineRow, loss: LossPolicy): number {
 }
 
 /**
- * Whether to search for machines that fell silent: only while heartbeats are received, because
- * otherwise silence means nothing, and only if the guard's last assessment counted some, so that a
- * healthy fleet costs nothing.
+ * Whether to search for machines that fell silent. Requires that heartbeats arrive, because
+ * otherwise silence means nothing. Requires silent machines in the guard's last assessment, so that
+ * a healthy fleet costs nothing.
  */
 export const mayBeSilent = (grace: string | null, counts: readonly GuardCounts[]): boolean =>
   grace === null && counts.find(({ scope }) => scope === FLEET)?.silent !== 0;

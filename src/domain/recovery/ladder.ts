@@ -183,9 +183,8 @@ export function impossibility(rung: Rung, now: LadderCircumstances): string | nu
 }
 
 /**
- * Whether the last request is still open: the requesting daemon is gone without an end of the
- * attempt (which would start the cool-down), and patience remains. An order is one attempt and is
- * never repeated.
+ * Whether the last request is still open. The requesting daemon ended before the attempt did, so no
+ * cooldown began, and patience remains. An order is one attempt and is never repeated.
  */
 function isResumed(
   { recovery }: MachineRow,

@@ -139,8 +139,8 @@ export const isNetwork = ({ hanging, of }: { readonly hanging: number; readonly 
   hanging > 1 && (hanging > HANGING_MAX || hanging * 100 > of * HANGING_PERCENT_MAX);
 
 /**
- * The controller of a slot's machine if its provider's last listing shows it hanging; null
- * otherwise, and when so many of the provider's controllers hang that the cause must be elsewhere.
+ * The controller of a slot's machine if its provider's last listing shows that it hangs. Null
+ * otherwise, and if too many controllers of the provider hang, because then the cause is elsewhere.
  */
 export function hungControllerOf(slot: Slot, facts: ReadonlyMap<Slot, SlotFacts>): string | null {
   const { provider, listed } = facts.get(slot) ?? {};

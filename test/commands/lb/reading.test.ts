@@ -28,8 +28,8 @@ describe('status', () => {
 
   const HTTP = { address: '192.0.2.1', ports: [80, 443] };
   testRows([
-    [[HTTP], [{ ...HTTP, ports: [80] }], 'api is found at 192.0.2.1 (80)'],
-    [[HTTP], [], 'api is found at no address that all of its balancers have'],
+    [[HTTP], [{ ...HTTP, ports: [80] }], 'addresses of api: 192.0.2.1 (80)'],
+    [[HTTP], [], 'addresses of api: no common address of all its balancers'],
     [[HTTP], null, null],
     [[], [], null],
   ])('vector 26: of %j and %j it tells %s', async (one, other, expected) => {
@@ -38,7 +38,7 @@ describe('status', () => {
     const { url } = await openConsole({ fleet });
     const transport = createHttpTransport({ url, token: null, version: '0.0.0', advice: '' });
     const { stdout } = await s.run(['lb', 'status'], { transport });
-    expect(/^api is found .*$/m.exec(stdout)?.[0] ?? null).toBe(expected);
+    expect(/^addresses of api: .*$/m.exec(stdout)?.[0] ?? null).toBe(expected);
   });
 
   test('a console that does not know all machines yet is asked again, and not believed', async () => {

@@ -65,7 +65,9 @@ test('tokens are made, listed and revoked; what is printed alone is the token', 
   expect(made.code).toBe(0);
   const [, id] = /^shp_([0-9a-f]{10})_\S+\n$/.exec(made.stdout) ?? [];
   const about = `token ci has the id ${id} and the role operator, and ends`;
-  expect(made.stderr).toMatch(new RegExp(`^shepherd: ${about} \\S+ \\S+Z; it is shown once\n$`));
+  expect(made.stderr).toMatch(
+    new RegExp(`^shepherd: ${about} \\S+ \\S+Z; it is shown only once\n$`),
+  );
   const told = await run('token', 'list', '-o', 'wide');
   expect(told.stdout).toMatch(
     new RegExp(`^${id} +ci +operator +all +until \\S+ \\S+Z +never +token:ann$`, 'm'),

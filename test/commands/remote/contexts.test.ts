@@ -122,7 +122,8 @@ describe('a token', () => {
 
   test('goes in clear to no other machine, unless it is said that it may', async () => {
     const env = { SHEPHERD_TOKEN: 'shp_y' };
-    const refusal = /would be sent in clear to http:\/\/fleet\.example\/; .*--allow-insecure-http/;
+    const refusal =
+      /would be sent unencrypted to http:\/\/fleet\.example\/; .*--allow-insecure-http/;
     expect(() => openTransport({ url }, means, env)).toThrow(refusal);
     expect(() => openTransport({}, means, { ...env, SHEPHERD_URL: url })).toThrow(refusal);
     writeContexts({ current: 'far', contexts: { far: { url, token } } });
@@ -145,7 +146,7 @@ describe('a token', () => {
       version: '1',
       advice: '',
     });
-    expect(() => transport.elsewhere(far)).toThrow(/would be sent in clear/);
+    expect(() => transport.elsewhere(far)).toThrow(/would be sent unencrypted/);
   });
 
   test('of the environment goes to the address of flag or environment, and to no context', async () => {

@@ -58,7 +58,7 @@ describe('log level --all', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
     const words = stdout.replaceAll(/ +/g, ' ');
     expect(words).toContain('https://away.example/ FAILED no console answers at');
-    expect(words).toContain('http://b.example/ FAILED the token would be sent in clear');
+    expect(words).toContain('http://b.example/ FAILED the token would be sent unencrypted');
     expect(words).toContain('session s3 FAILED the daemon has no console');
     expect(words).toContain('https://strict.example/ FAILED it is for admins');
     expect(words).toContain('https://e.example/ all debug until');

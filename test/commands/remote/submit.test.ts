@@ -103,7 +103,7 @@ describe('an order whose answer is lost', () => {
       const { run, nowMs } = scripted(() => 'lost');
       const { code, stderr } = await run(...FREEZE, '--wait', wait);
       expect(code).toBe(3);
-      expect(stderr).toContain(`so it may be in force`);
+      expect(stderr).toContain(`so the request may have been submitted`);
       expect(stderr).toContain(`repeat the same command with --key '${KEY}'`);
       expect(nowMs()).toBe(wait === '0s' ? 10_000 : 30_000);
       const json = await scripted(() => problem(503, 'unavailable')).run(...FREEZE, '-o', 'json');
@@ -148,7 +148,7 @@ describe('an order that is filed', () => {
     const { run, keysOf } = scripted(({ method }) => (method === 'POST' ? [202, open] : 'lost'));
     const { code, stdout } = await run(...FREEZE, '--wait', '5s');
     expect(code).toBe(3);
-    expect(stdout).toMatch(/freeze fleet: filed/);
+    expect(stdout).toMatch(/freeze fleet: submitted/);
     expect(stdout).toContain(`key: ${KEY}`);
     expect(keysOf('POST')).toHaveLength(1);
   });

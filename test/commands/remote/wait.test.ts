@@ -48,12 +48,12 @@ describe('machine wait', () => {
     'asks again after %j, and is late in the end',
     async (no) => {
       const met = await waiting(slot, (look) => (look < 9 ? no : running));
-      expect(met).toMatchObject({ code: 0, stdout: expect.stringContaining('is met') });
+      expect(met).toMatchObject({ code: 0, stdout: expect.stringContaining('is reached') });
       expect(await waiting(slot, () => no)).toMatchObject({ code: 3, nowMs: 60_000 });
       const late = await waiting(slot, (look) => (look === 1 ? machine() : no));
       expect(late).toMatchObject({
         code: 3,
-        stdout: expect.stringMatching(/is not met in time \(it /),
+        stdout: expect.stringMatching(/is not reached \(it /),
       });
     },
   );
@@ -69,7 +69,7 @@ describe('machine wait', () => {
     };
     expect(await waiting(slot, look, stop.signal)).toMatchObject({
       code,
-      stdout: `${slot}: state=Running is not waited for any more; it is Starting · x\n`,
+      stdout: `${slot}: the wait for state=Running was stopped; it is Starting · x\n`,
     });
   });
 
@@ -77,7 +77,7 @@ describe('machine wait', () => {
     const met = await waiting(slot, (look) => (look < 9 ? 404 : running));
     expect(met.code).toBe(0);
     const gone = await waiting(slot, (look) => (look === 1 ? machine() : 404));
-    expect(gone).toMatchObject({ code: 1, stdout: expect.stringContaining('nothing is known of') });
+    expect(gone).toMatchObject({ code: 1, stdout: expect.stringContaining('no daemon knows') });
     expect(gone.nowMs).toBeLessThan(20_000);
   });
 

@@ -115,7 +115,7 @@ test('V36: shows a new token once, and never in a list or log', async () => {
   await stand.logIn({ token });
   const listed = await stand.ask('api/v1/tokens', { token });
   const said = JSON.stringify(logged) + listed.body;
-  expect(said).toContain('a token was made');
+  expect(said).toContain('a token was created');
   const { token: told } = JSON.parse(made.body) as { token: string };
   for (const secret of [told, token]) expect(said).not.toContain(secret.slice(15));
 });

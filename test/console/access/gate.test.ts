@@ -49,5 +49,7 @@ test('tells a program without credentials to log in, and a browser which page is
 
 test('refuses a changing route without a right when the route is added', () => {
   const app = gated(null);
-  expect(() => app.post('/forgotten', async () => ({}))).toThrow('does not say which right');
+  expect(() => app.post('/forgotten', async () => ({}))).toThrow(
+    'does not declare the required right',
+  );
 });

@@ -3,7 +3,7 @@ import { openStand } from './stand.ts';
 
 test.each([
   ['without a way to log in', {}, 'set a token for the console'],
-  ['without TLS', { token: 'a'.repeat(32) }, 'would send tokens in clear'],
+  ['without TLS', { token: 'a'.repeat(32) }, 'would send tokens unencrypted'],
 ])('V35: beyond loopback %s it is refused with a message', async (_, deps, words) => {
   const opening = openStand({ listen: { host: '0.0.0.0', port: 0 }, ...deps });
   await expect(opening).rejects.toThrow(words);

@@ -23,8 +23,8 @@ const STREAM = 'api/v1/inspector/stream';
 
 test('E9: shows actors only to an admin of the whole fleet', async () => {
   for (const [role, providers, why] of [
-    ['viewer', null, 'this demands the role admin'],
-    ['operator', null, 'this demands the role admin'],
+    ['viewer', null, 'this needs the role admin'],
+    ['operator', null, 'this needs the role admin'],
     ['admin', ['equinix'], 'this concerns the whole fleet'],
   ] as const) {
     const { token } = await stand.token(role, { providers });

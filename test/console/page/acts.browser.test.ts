@@ -27,8 +27,8 @@ const REINSTALL = { verb: 'reinstall', refusal: null };
 const NOW = { state: 'Running', substate: 'healthy', machineId: null, holds: [], etag: '"b"' };
 
 const CHANGED = {
-  ...{ code: 'changed', title: 'It changed meanwhile', status: 412 },
-  ...{ detail: 'It is Running now, and not as you saw it', current: NOW },
+  ...{ code: 'changed', title: 'The machine changed meanwhile', status: 412 },
+  ...{ detail: 'The machine changed since you read it: it is Running now', current: NOW },
 };
 
 test('disables a verb that the provider cannot do, tells why, and hides verbs without an object', async () => {
@@ -78,7 +78,11 @@ test('V23, V24: a destroying request needs the typed end of the slot, is filed o
   expect(submitted).toEqual([]);
   await page.fill('[name=confirmation]', '456789ab');
   await page.press('[name=confirmation]', 'Enter');
-  await becomes(page, 'dialog [role=alert]', 'It is Running now, and not as you saw it');
+  await becomes(
+    page,
+    'dialog [role=alert]',
+    'The machine changed since you read it: it is Running now',
+  );
   expect(submitted).toHaveLength(1);
   await becomes(page, 'dialog .changed', /State.*Reserved · available.*Running · healthy/s);
   expect(await page.locator('dialog .changed tbody tr').count()).toBe(1);

@@ -145,7 +145,7 @@ test('the settings tell a viewer what is hidden, and logging out leads to the lo
   const world = manned();
   const shown = await showPage(browser, scriptedFleet(), { more: world.more, path: 'settings' });
   const { page } = shown;
-  await becomes(page, '.you', /anonymous.*viewer.*nobody has logged in/s);
+  await becomes(page, '.you', /anonymous.*viewer.*not logged in/s);
   await becomes(page, '.tokens', 'Only operators and admins see tokens.');
   expect(await page.getByRole('button', { name: 'New token' }).count()).toBe(0);
   await becomes(page, '.webhooks', 'pager');

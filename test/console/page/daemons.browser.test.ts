@@ -39,7 +39,7 @@ test('shows each daemon with its work and console, failing loops, and ended sess
   expect(await page.locator(`[data-session="${SELF}"] a`).count()).toBe(0);
   expect(await page.locator(`[data-session="${local}"] a`).count()).toBe(0);
   await becomes(page, '.notice', 'Daemons of several versions run: 9.9.8, 9.9.9');
-  await becomes(page, '.loops [data-loop=rows]', /every 5s.*well/s);
+  await becomes(page, '.loops [data-loop=rows]', /every 5s.*OK/s);
   await becomes(page, '.loops [data-late]', /listing lab.*late.*failed 2 times.*<img src=x/s);
   await becomes(page, '[data-loop="provisioner rack"]', 'done by rack2');
   await becomes(page, `.ended [data-session="${gone}"]`, /rack1.*1m 0\ds ago/s);

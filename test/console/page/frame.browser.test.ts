@@ -109,7 +109,7 @@ test('draws the last hour, and describes it to screen readers', async () => {
   const told = graphs.first().getByRole('img');
   expect(await told.getAttribute('aria-label')).toBe(
     'Running: from 16 to 19; Recovering: from 1 to 4; Quarantined: from 1 to 2; ' +
-      'of these, silent: from 0 to 3',
+      'silent among them: from 0 to 3',
   );
   await becomes(page, '.graph [data-line="a second"]', '6.2');
   const line = graphs.first().locator('polyline[data-name=Quarantined]');
@@ -254,7 +254,7 @@ test('keeps the chosen theme', async () => {
   expect(await background()).not.toBe(before);
   await page.reload();
   expect(await background()).not.toBe(before);
-  await page.selectOption('.theme select', { label: 'as the system' });
+  await page.selectOption('.theme select', { label: 'same as the system' });
   await done();
 });
 

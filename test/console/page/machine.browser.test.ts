@@ -78,15 +78,15 @@ test('V34: the machine page shows the history, folded except failures, the ladde
   await becomes(page, '.tenants', BEFORE);
   expect(await page.locator('.tenants tbody tr').count()).toBe(1);
   await becomes(page, '.ladder [aria-current]', /rebooting.*here.*2 of 3.*15m/s);
-  await becomes(page, '.ladder', /cool-down ends in [45]m.*3 of 5 for a permit of location am6/s);
+  await becomes(page, '.ladder', /cooldown ends in [45]m.*3 of 5 for a permit of location am6/s);
   await becomes(page, '.ladder [data-rung=reinstalling]', 'may not erase its disks');
   // Arrows to other states cross the box, so the timer names its target.
   await becomes(page, '[data-chart=life] text.timer', /^silent in \d/);
   from = silent;
-  await becomes(page, '[data-told=timer]', /it stays where it is.*in \dm/);
+  await becomes(page, '[data-told=timer]', /the state stays the same.*in \dm/);
   expect(await page.locator('[data-chart=life] text.timer').count(), 'it leads nowhere').toBe(0);
   await becomes(page, '.hardware', /manufacturer ACME.*vendor <b>CPU<\/b>.*cores 8/s);
-  await becomes(page, '.asked', 'There was no request for it.');
+  await becomes(page, '.asked', 'There was no request for this machine.');
   await becomes(page, '.ladder [data-work]', /ShepherdRecovery.*rack2/s);
   const link = page.locator('.ladder [data-work] a');
   expect(await link.getAttribute('href')).toBe('https://two.example.org/');

@@ -232,7 +232,7 @@ test('selects the shown machines, then all that match, and files exactly these',
   fleet.set(machine('s1').slot, { substate: 'healthy' });
   fleet.set(machine('s2').slot, { machineId: machineId('cb8a250b-86fc-4af7-b6e1-8280f50f191d') });
   await page.click('dialog .act');
-  await becomes(page, 'dialog [role=alert]', /Nothing was filed, because something changed/);
+  await becomes(page, 'dialog [role=alert]', /Nothing was submitted, because something changed/);
   expect(submitted).toEqual([]);
   await page.click('dialog button:has-text("current state")');
   await becomes(page, '.drift', /not selected \(1\): equinix\/late/);
@@ -254,6 +254,7 @@ test('selects the shown machines, then all that match, and files exactly these',
 
   await page.getByRole('button', { name: 'Select none' }).click();
   await bar.waitFor({ state: 'detached' });
+  await page.fill('#filter', 'state:silent');
   fleet.put(...Array.from({ length: 701 }, (_, at) => machine(`t${at}`, SILENT)));
   await becomes(page, '.count', '1,001 machines');
   await box.check();

@@ -150,7 +150,11 @@ test('lets a tab act after a login through an organisation, also after a link of
   await becomes(page, '.link', 'Live');
   const stranger = await page.context().newPage();
   await stranger.goto(`${own}login#secret=${'x'.repeat(43)}`);
-  await becomes(stranger, '#told', 'The link is wrong, was used, or is older than ten minutes');
+  await becomes(
+    stranger,
+    '#told',
+    'The link is wrong, was used already, or is older than ten minutes: make a new one',
+  );
   await page.goto(`${own}settings`);
   await page.getByRole('button', { name: 'New token' }).click();
   await page.fill('dialog [name=name]', 'own');

@@ -118,7 +118,7 @@ describe('V13: the explanation of a machine', () => {
     const facts = explained(slot, { seenSinceMs: NOW_MS - 20 * MINUTE });
     expect(explanationOf(facts, moment).sentence).toBe(
       `Reserved · penalised for 20m because ${cause}; ` +
-        'on the shelf for 40m more, or until `provider clear`; next: creation.',
+        'in cooldown for 40m more, or until `provider clear`; next: creation.',
     );
   });
 });

@@ -30,7 +30,7 @@ test('counts unused free slots by reason, the most frequent reason first', () =>
   expect(skipped.map(({ reason, count }) => [reason, count])).toEqual([
     ['not among the first 3', 35],
     ['a hold forbids its use: its fan is loud', 1],
-    ['it is on the shelf: no capacity', 1],
+    ['it is in cooldown: no capacity', 1],
   ]);
   expect(skipped[0]?.slots).toHaveLength(10);
 });

@@ -106,7 +106,7 @@ describe('a reconciliation', () => {
       { holds: [hold('no-allocate', NOW_MS + 1)] },
       ['rack-2'],
     ],
-    ['a slot on the shelf', { penalties: [penaltyRow(NOW_MS + 1)] }, ['rack-2']],
+    ['a slot in cooldown', { penalties: [penaltyRow(NOW_MS + 1)] }, ['rack-2']],
     ['not: a hold of the past', { holds: [hold('no-allocate', NOW_MS)] }, ['rack-1', 'rack-2']],
     ['not: another kind of hold', { holds: [hold('preserve')] }, ['rack-1', 'rack-2']],
     ['not: shelf time that is over', { penalties: [penaltyRow(NOW_MS)] }, ['rack-1', 'rack-2']],
@@ -116,7 +116,7 @@ describe('a reconciliation', () => {
       ['rack-1', 'rack-2'],
     ],
     [
-      'B2: not: another provider’s shelf',
+      'B2: not: a cooldown of another provider',
       { penalties: [penaltyRow(NOW_MS + 1, { provider: OTHER })] },
       ['rack-1', 'rack-2'],
     ],

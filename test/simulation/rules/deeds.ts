@@ -242,7 +242,7 @@ export const DEEDS: readonly SimulationRule[] = [
         if (held && times === 1 && (held.untilMs ?? Infinity) > step.atMs)
           tell('a hold forbids it');
         const shelf = tables.penalties.get(`${intent.provider}/${slotId}`);
-        if (shelf && times === 1 && shelf.untilMs > step.atMs) tell('its slot rests on the shelf');
+        if (shelf && times === 1 && shelf.untilMs > step.atMs) tell('its slot is in cooldown');
       };
     },
   },

@@ -191,8 +191,8 @@ async function ask(given: Recovering, bootIdBefore: string | null): Promise<Sent
 }
 
 /**
- * A machine that does not answer may hang and ignore a graceful reboot: a forced one follows after
- * a short while and counts as its own attempt. An operator's order is carried out as ordered.
+ * A machine that does not answer may hang and ignore a graceful reboot. A forced reboot follows
+ * after a short while and counts as its own attempt. An operator's order is carried out as ordered.
  */
 async function pastGrace(given: Recovering & RecoveryFacts<'asked'>): Promise<SentRequest> {
   const { attempt, asked } = given;

@@ -279,11 +279,11 @@ interface BootQuestion {
 }
 
 /**
- * Probes the machine until something proves a boot: a changed boot id, compared with the one before
- * or else the first one seen, read by SSH on a proved host or from a heartbeat after the request.
- * If no boot id was known: an SSH port seen closed and then open, or power seen off and then on.
- * Power alone says little about the system, so SSH gets some more time. An accepted request proves
- * nothing.
+ * Probes the machine until a boot is proved by a changed boot id. The id is compared with the
+ * previous or first seen id. It comes from SSH on a proved host, or from a heartbeat after the
+ * request. If no boot id was known: an SSH port seen closed and then open, or power seen off and
+ * then on. Power alone says little about the system, so SSH gets some more time. An accepted
+ * request proves nothing.
  * @returns null: no proof.
  */
 export async function evidenceOfBoot(

@@ -83,9 +83,9 @@ interface OldSystem {
 
 /**
  * Watches a reinstallation. The old system may answer for a while. The system is new once the
- * provider was seen at work on it or the host key changed; without a known old key, once the secret
- * or the provider proves the key. Proof requires the provider's status Running, a changed boot id,
- * and a proved host.
+ * provider was seen working on it or the host key changed. Without a known old key, the secret or
+ * the provider must prove the new key. Proof requires the provider's status Running, a changed boot
+ * id, and a proved host.
  * @returns a function that probes once and returns the proof; null: none yet. It throws
  * {HostKeyRejected} if a new host is not the machine.
  */

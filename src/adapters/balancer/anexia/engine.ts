@@ -183,8 +183,8 @@ const WALKS_MAX = 3;
 const PAGES_MAX = 10_000;
 
 /**
- * Reads a list until an empty page. If the list has a total, the number of rows must equal it: a
- * deletion meanwhile shifts rows across pages, so the list is read again, at most three times.
+ * Reads a list until an empty page. If the list has a total, the number of rows must equal it. A
+ * deletion meanwhile shifts rows across pages; then the list is read again, at most three times.
  * @throws {ProviderError} `permanent`: the list keeps changing, or its pages do not advance; or a
  *   page's own error. Rows read until then are discarded.
  */

@@ -30,8 +30,8 @@ const LOOK_EVERY_MS = 25;
 const LINE_LENGTH_MAX = 4_000;
 
 /**
- * The master's socket (`haproxy -W -S <socket>`). It reaches workers by pid. An admin socket would
- * not do: during a reload it leads to either the old or the new worker, and never to workers that
+ * The master's socket (`haproxy -W -S <socket>`). It reaches workers by pid. An admin socket is not
+ * enough. During a reload it leads to either the old or the new worker, and never to workers that
  * only finish their connections.
  *
  * Rejects with `Unreachable`, `Denied`, `TimedOut`, `Cancelled`, and with `Malformed` if another

@@ -124,9 +124,9 @@ export function render(file: PoolFile, owner: PoolRef, { idleMs }: FileTimes): s
 
 /**
  * Parses the lines that `render` writes. To find other content, compare the file's text with
- * `render` of the result. Of manual edits that `render` cannot write, servers and proxies are
- * dropped, a check becomes a connect check, and a frontend without a backend gets the backend of
- * its port, so that its clients are served until the file is repaired.
+ * `render` of the result. Some manual edits cannot be written by `render`. Such servers and proxies
+ * are dropped, and such a check becomes a connect check. A frontend without a backend gets the
+ * backend of its port, which serves its clients until the file is repaired.
  */
 export function parse(text: string): PoolFile {
   const file = emptyFile();

@@ -14,9 +14,9 @@ import { hostUrlsOf } from './host-urls.ts';
 
 type ErrorClass = new (message: string, options?: ErrorOptions) => FleetError;
 /**
- * Pattern for the server's SQLSTATE, Node's socket code, or the text of an error of `pg` without a
- * code; the error class it maps to; and advice for people. The server's own message follows the
- * advice.
+ * A pattern, the error class it maps to, and advice for people. The pattern matches the server's
+ * SQLSTATE, Node's socket code, or the text of an error of `pg` without a code. The server's own
+ * message follows the advice.
  */
 type ErrorRule = readonly [matches: RegExp, error: ErrorClass, advice?: string];
 

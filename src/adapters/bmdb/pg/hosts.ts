@@ -16,9 +16,9 @@ export const statements = named('connection', {
 });
 
 /**
- * The hosts of a database URL, tried in order as libpq does, until one lets us in and satisfies
- * `target_session_attrs`. (`pg` supports one host only.) Unlike libpq, later connections start with
- * the last good host, so that a dead host costs its time limit once.
+ * The hosts of a database URL, tried in order as libpq does. The first that accepts the login and
+ * satisfies `target_session_attrs` is used. (`pg` supports one host only.) Unlike libpq, later
+ * connections start with the last good host, so that a dead host costs its time limit once.
  */
 export interface Hosts {
   /**

@@ -15,8 +15,8 @@ const LESS: Readonly<Record<string, readonly Privilege[]>> = {
   [TABLE]: ['SELECT'],
 };
 /**
- * Columns that it may change in tables that it may not change: an operator's request is ended or
- * given more time, and a token revoked, but neither is rewritten.
+ * Columns that it may change in tables that it may not change otherwise. It may end or extend an
+ * operator's request and revoke a token, but rewrite neither.
  */
 const CHANGING: Readonly<Record<string, readonly string[]>> = {
   operator_intents: ['state', 'outcome', 'settled_at', 'parameters', 'expires_at'],

@@ -6,10 +6,10 @@ export const THROW_AWAY = 'throw-away';
 
 /**
  * The BMDB is the only record of which devices are ours. So it may be deleted only if nothing can
- * be lost: nobody works with it, and it either records no machine at all, or an authorized person
- * has marked it in the database itself.
- * @param name what the caller believes to be the database's name.
- * @throws {UsageError} with what stands in the way.
+ * be lost. Nobody works with it, and it records no machine, or an authorized person has marked it
+ * in the database itself.
+ * @param name the database's name as the caller gave it.
+ * @throws {UsageError} names the obstacle.
  */
 export async function refuseUnlessThrowAway(client: pg.ClientBase, name: string): Promise<void> {
   const database = await readDatabase(client);

@@ -92,7 +92,7 @@ export const isManaged = (device: NamedDevice, names: Prefix): boolean =>
 
 /**
  * Tags in the port's form. A device without one of our names belongs to nobody, whatever its tags
- * say: a copied tag or a changed name must not cost anybody a machine.
+ * say. A copied tag or a changed name must not cost anybody a machine.
  */
 export const tagsOf = (device: Device, names: Prefix): Tags =>
   isManaged(device, names)

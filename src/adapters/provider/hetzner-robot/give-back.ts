@@ -205,8 +205,8 @@ export function createGiveBack(
 const HOUR_MS = 3_600_000;
 
 /**
- * Drops claims of creations that never renamed their server, and restores earlier keys of ours;
- * both at least an hour old, or of unknown age.
+ * Drops claims of creations that never renamed their server, and deletes our earlier SSH keys. Both
+ * must be at least an hour old; keys may also be of unknown age.
  */
 export async function sweepLeftovers(
   { config, client, servers, claims, ourKey, clock }: RobotParts,

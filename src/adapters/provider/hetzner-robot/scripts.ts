@@ -81,8 +81,8 @@ export const ALREADY_BEGUN = 46;
 export const guardPath = (shortWitness: string): string => `/root/shepherd-${shortWitness}`;
 
 /**
- * A script for stdin that a shell runs whole or not at all: if the connection breaks while it is
- * sent, the group has no end, and the shell runs nothing of it.
+ * A script for stdin that a shell runs whole or not at all. If the connection breaks during
+ * sending, the group has no end, and the shell runs nothing of it.
  */
 export const whole = (script: string): string => `{\n${script}\n}\n`;
 
@@ -241,7 +241,7 @@ done`;
 }
 
 /**
- * Runs inside the new system, before its first boot: permits only our key, lets the first boot run
+ * Runs inside the new system, before its first boot. Permits only our key, lets the first boot run
  * the order's script once, and stores creation key and tags. One command per line, so that the
  * simplest shell can run it.
  */

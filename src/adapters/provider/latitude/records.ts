@@ -38,8 +38,8 @@ export const cloudConfigOf = (script: string): string =>
   );
 
 /**
- * One user-data record of the vendor holds everything about one machine: its owner in the
- * description, and its tags in the second line of the content, before the first-boot script.
+ * One user-data record of the vendor holds everything about one machine. The description has its
+ * owner. The second line of the content has its tags, before the first-boot script.
  */
 export interface Mark {
   /** Owning instance set. */

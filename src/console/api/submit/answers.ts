@@ -10,16 +10,22 @@ export const RequestSchema = named(
   z.object({
     key: z.string(),
     verb: z.string(),
-    provider: z.string().nullable().describe('Null: it is about the fleet, or a pool.'),
+    provider: z.string().nullable().describe('Null: the request concerns the fleet or a pool.'),
     slot: z.string().nullable(),
-    machineId: z.string().nullable().describe('The machine that was on the slot.'),
+    machineId: z
+      .string()
+      .nullable()
+      .describe('The machine on the slot when the request was submitted.'),
     pool: z.string().nullable(),
     balancer: z.string().nullable(),
     by: z.string(),
-    role: z.string().nullable().describe('By which the right was given; null: none was checked.'),
-    proven: z.boolean().describe('False: who asked is a claim.'),
+    role: z
+      .string()
+      .nullable()
+      .describe('Role that allowed the request. Null: no role was checked.'),
+    proven: z.boolean().describe('False: the name of the user is a claim.'),
     reason: z.string(),
-    batch: z.string().nullable().describe('The batch that it was filed in.'),
+    batch: z.string().nullable().describe('Key of the batch that contains the request.'),
     createdAtMs: Milliseconds,
     expiresAtMs: Milliseconds,
     state: z.enum(['open', 'done', 'refused']),
@@ -54,7 +60,7 @@ const REASONS = z
     z.object({
       reason: z.string(),
       count: z.int(),
-      slots: z.array(z.string()).readonly().describe(`The first ${NAMED_MAX} of them.`),
+      slots: z.array(z.string()).readonly().describe(`The first ${NAMED_MAX} slots.`),
     }),
   )
   .readonly();
@@ -82,8 +88,8 @@ export const BatchSchema = named(
       ...{ createdAtMs: true, expiresAtMs: true },
     }).shape,
     counts: z.object({ open: z.int(), done: z.int(), refused: z.int() }),
-    refusals: REASONS.describe('Why some were refused.'),
-    requests: z.array(RequestSchema).readonly().describe(`The first ${TOLD_MAX}.`),
+    refusals: REASONS.describe('Reasons of refused requests.'),
+    requests: z.array(RequestSchema).readonly().describe(`The first ${TOLD_MAX} only.`),
   }),
 );
 
@@ -112,26 +118,28 @@ export const PreviewSchema = named(
   z.object({
     dryRun: z.literal(true),
     verb: z.string(),
-    would: z.string().nullable().describe('What would become of each machine.'),
-    count: z.int().describe('How many machines are meant; 0: it is about none.'),
-    lost: z.string().nullable().describe('What could not be had back; null: nothing.'),
-    isDestroying: z.boolean().describe('It demands the role admin, as more than 50 machines do.'),
-    refusals: REASONS.describe('What stands in the way.'),
-    waits: REASONS.describe('What would be waited for.'),
-    outcomes: REASONS.describe('What would become of it.'),
+    would: z.string().nullable().describe('Effect on each machine.'),
+    count: z.int().describe('Number of selected machines. 0: the request concerns no machine.'),
+    lost: z.string().nullable().describe('Permanent losses. Null: none.'),
+    isDestroying: z
+      .boolean()
+      .describe('Whether the request needs the role admin. More than 50 machines need it, too.'),
+    refusals: REASONS.describe('Reasons to refuse the request.'),
+    waits: REASONS.describe('Conditions that the request would wait for.'),
+    outcomes: REASONS.describe('Expected outcomes.'),
     machines: z
       .array(
         z.object({
           slot: z.string(),
           machineId: z.string().nullable(),
-          state: z.string().nullable().describe('Null: nothing is known of the slot.'),
+          state: z.string().nullable().describe('Null: the slot is unknown.'),
           substate: z.string().nullable(),
           refusal: z.string().nullable(),
           waits: z.array(z.string()).readonly(),
         }),
       )
       .readonly()
-      .describe(`The first ${TOLD_MAX}.`),
+      .describe(`The first ${TOLD_MAX} only.`),
   }),
 );
 export type PreviewAnswer = z.output<typeof PreviewSchema>;

@@ -17,7 +17,9 @@ const VALID_FOR_MAX_MS = 90 * 86_400_000;
 const WHICH = z.object({
   slots: Names.min(1)
     .optional()
-    .describe('Slots or machine ids. One is asked under the key itself, several are a batch.'),
+    .describe(
+      'Slots or machine ids. Several form a batch; a single one has the idempotency key itself.',
+    ),
   selector: z
     .strictObject({
       provider: Name.optional(),
@@ -25,9 +27,13 @@ const WHICH = z.object({
       states: z.array(Name).min(1).optional().describe('`Running`, or `Quarantined/needsHuman`.'),
       all: z.literal(true).optional(),
     })
-    .describe('By what they have in common, or all.')
+    .describe('Selects machines by common properties, or all machines.')
     .optional(),
-  expectCount: z.int().min(0).optional().describe('Of several: how many machines these must be.'),
+  expectCount: z
+    .int()
+    .min(0)
+    .optional()
+    .describe('Required number of selected machines, if there are several.'),
 });
 const WHY = z.object({
   reason: z.string().trim().min(1).max(REASON_MAX),
@@ -36,7 +42,9 @@ const WHY = z.object({
     .min(1)
     .max(VALID_FOR_MAX_MS)
     .optional()
-    .describe('Refused when it is not carried out by then; an hour when absent.'),
+    .describe(
+      'The request is refused if it is not carried out within this time. Default: one hour.',
+    ),
 });
 const SUBJECTS = {
   machine: WHICH,

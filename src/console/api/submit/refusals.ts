@@ -43,7 +43,7 @@ function providerOf(ask: AskAtLarge): string | null {
 const lacks = ({ name, role }: Person, right: Right, what: string) =>
   new Problem(
     'not-allowed',
-    `${what} demands the role ${roleFor(right)}; ${name} has the role ${role}`,
+    `${what} needs the role ${roleFor(right)}; ${name} has the role ${role}`,
   );
 
 const outside = ({ name, providers }: Person, what: string) =>

@@ -12,21 +12,24 @@ const text = z.string().min(1).max(400);
 const time = wholeNumber(0, Number.MAX_SAFE_INTEGER).optional();
 const ListQuery = z.strictObject({
   provider: text.optional(),
-  slot: text.optional().describe('Of the provider; or `<provider>/<slot id>`.'),
+  slot: text.optional().describe('Slot id, together with `provider`; or `<provider>/<slot id>`.'),
   machine: z.uuid().optional(),
   verb: z.enum(VERB_NAMES).optional(),
   by: text.optional(),
   state: z.enum(['open', 'done', 'refused']).optional(),
   batch: text.optional(),
-  since: time.describe('Asked then or later; epoch ms.'),
-  until: time.describe('Asked before; epoch ms.'),
-  after: text.optional().describe('What `next` was.'),
+  since: time.describe('Only requests at or after this time, in epoch milliseconds.'),
+  until: time.describe('Only requests before this time, in epoch milliseconds.'),
+  after: text.optional().describe('`next` of the previous page.'),
   limit: z.coerce.number().int().min(1).max(LIST_MAX).default(100),
   format: Format,
 });
 export const RequestListSchema = z.object({
   requests: z.array(RequestSchema).readonly(),
-  next: z.string().nullable().describe('For the page that follows; null: this is the last.'),
+  next: z
+    .string()
+    .nullable()
+    .describe('Give it as `after` to read the next page. Null: this is the last page.'),
 });
 
 /** `requests`: the audit of operator requests. */
@@ -35,7 +38,7 @@ export function addRequestList(api: Api, requests: RequestRepository): void {
     '/requests',
     reading(
       'requests',
-      'What was asked for, newest first; as NDJSON where that is accepted',
+      'Requests, newest first; as NDJSON if `accept` names it',
       RequestListSchema,
       { querystring: ListQuery },
     ),

@@ -25,9 +25,17 @@ const Headers = z.looseObject({
     .string()
     .min(1)
     .max(202)
-    .describe('Asking twice with one key is asking once. As it is, or in quotes.'),
-  'if-match': z.string().optional().describe('ETag of the one machine, as it was seen.'),
-  prefer: z.string().optional().describe('`wait=30`: until it is settled, at most 60 s.'),
+    .describe(
+      'Idempotency key, with or without quotes. Two calls with the same key make one request.',
+    ),
+  'if-match': z
+    .string()
+    .optional()
+    .describe('Last known ETag of the machine. Only for requests about one machine.'),
+  prefer: z
+    .string()
+    .optional()
+    .describe('`wait=30`: wait up to 30 seconds for the outcome. Maximum: 60 seconds.'),
 });
 const flag = z.enum(['true', 'false']).default('false');
 
@@ -46,11 +54,16 @@ export const VerbsSchema = named(
       .array(
         z.object({
           verb: z.string(),
-          refusal: z.string().nullable().describe('Why it would be refused; null: it would not.'),
+          refusal: z
+            .string()
+            .nullable()
+            .describe('Why the request would be refused. Null: it would be accepted.'),
         }),
       )
       .readonly()
-      .describe('A verb that could change nothing, such as `unhold` without a hold, is left out.'),
+      .describe(
+        'Verbs without effect are left out, such as `unhold` for a machine without a hold.',
+      ),
   }),
 );
 
@@ -58,7 +71,7 @@ function addOffers(api: Api, deps: SubmissionDeps): void {
   const submission = createSubmission(deps);
   api.get(
     '/machines/:provider/:slot/verbs',
-    read('requests', 'What can be asked of one machine', VerbsSchema, { params: MachineParams }),
+    read('requests', 'Verbs for one machine', VerbsSchema, { params: MachineParams }),
     async ({ params }) => {
       const { view } = requireMachine(deps.fleet, params);
       return { verbs: await submission.offers(view.slot) };
@@ -72,7 +85,7 @@ function addPost(api: Api, deps: SubmissionDeps): void {
     '/requests',
     described(
       'operate',
-      ['requests', 'Ask for something; with dryRun only tell what would become of it'],
+      ['requests', 'Submit a request; with dryRun, only preview its effect'],
       {
         200: z.union([PreviewSchema, RequestSchema, BatchSchema]),
         202: z.union([RequestSchema, BatchSchema]),
@@ -160,14 +173,12 @@ function addReads(api: Api, deps: SubmissionDeps): void {
   addRequestList(api, requests);
   api.get(
     '/requests/:key',
-    read('requests', 'How one request stands', RequestSchema, { params: KeyParams }),
+    read('requests', 'The state of a request', RequestSchema, { params: KeyParams }),
     async ({ params: { key } }) => requestAnswer(await readOne(deps, key)),
   );
   api.get(
     '/batches/:key',
-    read('requests', 'How several requests that were filed together stand', BatchSchema, {
-      params: KeyParams,
-    }),
+    read('requests', 'The state of a batch of requests', BatchSchema, { params: KeyParams }),
     async ({ params: { key } }) => {
       const batch = await requests.readBatch(key, unaborted);
       if (batch === null) throw new Problem('not-found', 'No batch has this key');
@@ -189,7 +200,7 @@ function addDelete(api: Api, deps: SubmissionDeps): void {
     '/requests/:key',
     described(
       'operate',
-      ['requests', 'Take back an order that is not under way: asks to withdraw it'],
+      ['requests', 'Withdraw an order that has not begun: submits a request to withdraw it'],
       { 200: RequestSchema, 202: RequestSchema },
       {
         headers: Headers.partial({ 'idempotency-key': true }),
@@ -200,13 +211,16 @@ function addDelete(api: Api, deps: SubmissionDeps): void {
     async (request, reply) => {
       const order = await readOne(deps, request.params.key);
       const { key, verb, machineId, state } = order;
-      if (state !== 'open') throw new Problem('refused', `It is ${state} already`);
+      if (state !== 'open') throw new Problem('refused', `The request is ${state} already`);
       if (!isOrder(verb) || machineId === null) {
-        throw new Problem('refused', `${verb} is decided at once: ask for its opposite`);
+        throw new Problem(
+          'refused',
+          `${verb} takes effect at once and cannot be withdrawn: submit its opposite`,
+        );
       }
       const { person, query } = request;
       const own = request.headers['idempotency-key'];
-      const reason = query.reason ?? `${verb} is not wanted any more`;
+      const reason = query.reason ?? `${verb} is no longer wanted`;
       const submitted = await submission.submit(
         { verb: 'withdraw', order: key, slots: [machineId], reason },
         { person, key: own === undefined ? `${key}/withdraw`.slice(-200) : keyOf(own) },

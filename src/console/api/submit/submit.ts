@@ -88,7 +88,7 @@ export function createSubmission(deps: SubmissionDeps): Submission {
     async submit(ask, asker) {
       const { key } = asker;
       if (submitting.has(key)) {
-        throw new Problem('still-filing', 'A request with this key is being filed', {
+        throw new Problem('still-filing', 'A request with this key is being submitted', {
           retryAfterSeconds: 1,
         });
       }
@@ -179,7 +179,7 @@ async function fileOne(deps: SubmissionDeps, ask: MachineAsk, asker: Asker): Pro
       provider !== null &&
       slotId !== null &&
       (name === slot(provider, slotId) || (name === machineId && name !== undefined));
-    if (!isSame) throw new KeyReused(`key "${key}" was used for something else`);
+    if (!isSame) throw new KeyReused(`key "${key}" was used for another request; choose a new key`);
     requireMachineRight(person, wish, [provider]);
     return request(at(wish, { provider, slotId, machineId }));
   }
@@ -199,7 +199,7 @@ async function submitBatch(
   const before = await deps.requests.readBatch(key, new AbortController().signal);
   if (before) {
     if (before.digest === digest && before.head.by === person.name) return before;
-    throw new KeyReused(`key "${key}" was used for something else`);
+    throw new KeyReused(`key "${key}" was used for another request; choose a new key`);
   }
   const selected = meant(deps, ask, asker);
   const common = commonOf(ask, asker);
@@ -273,7 +273,7 @@ function meant(
 /** @throws {Problem} */
 function requireFuture(wish: OperatorRequest<MachineVerb>, nowMs: number): void {
   if (!('untilMs' in wish) || wish.untilMs === null || wish.untilMs > nowMs) return;
-  const detail = 'it is past already';
+  const detail = 'it is in the past';
   throw new Problem('malformed', `untilMs: ${detail}`, {
     errors: [{ pointer: '#/body/untilMs', detail }],
   });
@@ -282,9 +282,9 @@ function requireFuture(wish: OperatorRequest<MachineVerb>, nowMs: number): void 
 /** @throws {Problem} the number of matched machines was not confirmed, or differs. */
 function requireCount(count: number, expected: number | undefined): void {
   if (count === expected) return;
-  const found = `${count} ${count === 1 ? 'machine is' : 'machines are'} meant`;
+  const found = `${count} ${count === 1 ? 'machine is' : 'machines are'} selected`;
   if (expected === undefined) {
-    const how = `confirm with expectCount ${count}, or see which with dryRun=true`;
+    const how = `confirm with expectCount ${count}, or list them with dryRun=true`;
     throw new Problem('malformed', `${found}; ${how}`);
   }
   const detail = `${found}, not ${expected} as expectCount says; nothing was done`;
@@ -296,14 +296,16 @@ function requireUnchanged(fleet: FleetView, selected: readonly Selected[], seen:
   const [only, ...others] = selected;
   const entry = only && fleet.entries.get(only.slot);
   if (others.length > 0 || !entry) {
-    throw new Problem('malformed', 'If-Match is for one machine that is known');
+    throw new Problem('malformed', 'If-Match is only for one known machine');
   }
   const etag = etagOf(entry, fleet);
   if (seen === '*' || seen === etag) return;
   const { state, substate } = entry;
-  throw new Problem('changed', `It is ${state} · ${substate} now, and not as you saw it`, {
-    members: { current: { ...machineRow(entry, fleet), etag } },
-  });
+  throw new Problem(
+    'changed',
+    `The machine changed since you read it: it is ${state} · ${substate} now`,
+    { members: { current: { ...machineRow(entry, fleet), etag } } },
+  );
 }
 
 const outlookOf = async (

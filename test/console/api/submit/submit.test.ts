@@ -132,7 +132,10 @@ test('V24: reports a machine that changed meanwhile as it is now, and stores not
   const changed = await s.ask(reboot(1), { seen: '"as it was"' });
   expect(changed).toMatchObject({
     status: 412,
-    body: { code: 'changed', detail: 'It is Running · healthy now, and not as you saw it' },
+    body: {
+      code: 'changed',
+      detail: 'The machine changed since you read it: it is Running · healthy now',
+    },
   });
   expect(await s.keys()).toEqual([]);
   const { etag } = changed.body['current'] as { etag: string };
@@ -228,7 +231,7 @@ test('V27: refuses an operator 51 machines, and says why', async () => {
   const slots = Array.from({ length: 51 }, (_, at) => slotName(at + 1));
   const many = await s.ask({ verb: 'clear-backoff', reason, slots, expectCount: 51 });
   expect(many.status).toBe(403);
-  expect(many.body['detail']).toContain('more than 50 machines at once demands the role admin');
+  expect(many.body['detail']).toContain('more than 50 machines at once needs the role admin');
   const fifty = { verb: 'clear-backoff', reason, slots: slots.slice(1), expectCount: 50 };
   expect((await s.ask(fifty)).status).toBe(202);
 });

@@ -30,10 +30,10 @@ interface Leaf {
 }
 
 /**
- * Query that returns one row about a token or session and its ancestors: the token or login that
- * created it, the creator of that, and so on. `lasts`: all are valid, and each login among them
- * still has the rights of the leaf. `ends`: when the first of them ends. `origins`: identities of
- * all callers.
+ * Query that returns one row about a token or session and its ancestors. The first ancestor is the
+ * token or login that created it, and so on. `lasts`: all are valid, and each login among them
+ * still has the rights of the leaf. `ends`: the earliest end of all. `origins`: identities of all
+ * callers.
  */
 const lineage = ({ tokenId, sessionId, role, providers }: Leaf) => `
   WITH RECURSIVE up (token_id, session_id) AS (

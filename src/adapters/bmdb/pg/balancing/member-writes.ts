@@ -26,8 +26,8 @@ export const statements = named('members', {
    * not exist yet, its primary key lets only one of the two insert it.
    *
    * An installation is handed out without a claim. So nothing begins to serve while an installation
-   * is due, and a request for one gives the lease row a new epoch (`settle-keep-idle`), which is
-   * checked here.
+   * is due. A request for an installation gives the lease row a new epoch (`settle-keep-idle`),
+   * which is checked here.
    */
   write: statement({
     params: {

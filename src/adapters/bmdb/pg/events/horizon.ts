@@ -22,10 +22,10 @@ export interface Sight {
 export const NOTHING_SEEN: Horizon = { number: 0n, pending: null };
 
 /**
- * What a snapshot proves. Whoever took a visible number, or a smaller one, did so before the
- * snapshot and had a transaction id by then: below `begun`, and at least `xmin` if still running.
- * If none runs, or all that ran when a number was first seen have ended, no smaller number can
- * appear.
+ * What a snapshot proves. Every transaction that took a visible or smaller number did so before the
+ * snapshot, and had a transaction id by then. That id is below `begun`, and at least `xmin` if the
+ * transaction still runs. If none runs, or all that ran when a number was first seen have ended, no
+ * smaller number can appear.
  * @param before the horizon when the snapshot was requested, not when its answer came: another
  *   answer in between may have seen more.
  */

@@ -105,8 +105,8 @@ const countStatement = (loss: LossPolicy, policy: GuardPolicy) =>
 
 /**
  * Counts quiet machines only; of all others just two columns are read, one table after the other. A
- * machine is quiet if its last heartbeat is old, or it has sent none since a start or a hand-out
- * that is long enough ago.
+ * machine is quiet if its last heartbeat is old. It is also quiet if it has sent none since a start
+ * or hand-out long enough ago.
  *
  * @param since see `earliestNewlyLostMs`.
  */

@@ -249,7 +249,10 @@ function freezeScope(q: Queries, scene: Scene, untilMs: number | null): Promise<
   return writeGuard(q, scene, frozenByOperator(guard!, request, { nowMs: now.nowMs, untilMs }));
 }
 
-/** Whoever notes the order's request holds its row, or waits for us and finds it ended. */
+/**
+ * A daemon that notes the order's request holds its row, or waits for this transaction and finds
+ * the order ended.
+ */
 async function withdraw(
   q: Queries,
   { request }: Scene,

@@ -134,8 +134,8 @@ async function applyLocked(
 }
 
 /**
- * An order is never refused for lack of a permit. Others may hold what it needs, there may be too
- * few permits for all waiting orders, or a permit returned a moment ago may not be available yet.
+ * An order is never refused for lack of a permit. Other machines may hold the permits, or there may
+ * be too few for all waiting orders. A permit returned a moment ago may not be available yet.
  */
 async function waitsForPermit(
   q: Queries,

@@ -280,9 +280,9 @@ type Item<F extends IntentStep> = ArgsOf<F> & { readonly witness: string };
 type IntentSteps<F extends IntentStep> = { readonly session: 'uuid'; readonly steps: F };
 
 /**
- * Takes steps of one kind in the lives of intents. A step is idempotent: it is repeated if the
- * answer was lost, and then waits for the first attempt if the server is still busy with it. A step
- * that arrives late cannot change a settled intent; at most it records the progress of an open one
+ * Takes steps of one kind in the lives of intents. A step is idempotent. It is repeated if the
+ * reply was lost, and then waits for the first attempt if the server still executes it. A step that
+ * arrives late cannot change a settled intent; at most it records the progress of an open one
  * again.
  * @returns a function that takes a step and returns the answer for its intent, if any.
  */

@@ -21,10 +21,10 @@ import { type As, selection, statement } from '../statement.ts';
 import type { RowOf, Statement } from '../statement.ts';
 
 /**
- * `ReadingMoment`, for SELECT. A transaction that ends either was in xip, which then gets shorter
- * by one, or was beyond xmax, which then moves past it; transactions running below the new xmax do
- * not count. So each end of a writing transaction increases the difference, and nothing decreases
- * it. Subtransactions are never in xip and need no place: their writes become visible when the
+ * `ReadingMoment`, for SELECT. If an ended transaction was in xip, xip gets shorter by one. If it
+ * was beyond xmax, xmax moves past it; transactions running below the new xmax do not count. So
+ * each end of a writing transaction increases the difference, and nothing decreases it.
+ * Subtransactions are never in xip and need no place: their writes become visible when the
  * transaction ends, which counts. On a standby xip is always empty, but there the feed of changes
  * cannot be read either.
  */

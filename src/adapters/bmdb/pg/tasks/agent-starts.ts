@@ -25,8 +25,8 @@ const STARTED = 'ANY (ARRAY(SELECT machine_id FROM started))';
 export const statements = {
   /**
    * Ends the works and records what is true from then on. Everything deleted was written before the
-   * statement began: attempts and permits by the holder of the lease, and no heartbeat can have
-   * arrived since, because it had no start to belong to. The start is written first, because
+   * statement began. The holder of the lease wrote attempts and permits. No heartbeat can have
+   * arrived since, because it would belong to no start. The start is written first, because
    * heartbeats lock the start first, too.
    */
   startAgents: statement({

@@ -55,10 +55,10 @@ const COLUMNS = {
  * Takes the machines on which the process may start and nobody works.
  *
  * One snapshot reads predicate and leases. A locked lease is skipped. A lease that changed since
- * the snapshot (so the predicate may have changed, too) has another epoch or holder, which READ
- * COMMITTED checks again under the row lock. So no claim acts on facts from before another claim,
- * and no claim waits for another, so claims cannot deadlock. If no lease row exists, inserting it
- * is the claim, and the row's key excludes all others.
+ * the snapshot has another epoch or holder, and the predicate may have changed, too. READ COMMITTED
+ * checks both again under the row lock. So no claim acts on facts from before another claim, and no
+ * claim waits for another, so claims cannot deadlock. If no lease row exists, inserting it is the
+ * claim, and the row's key excludes all others.
  */
 const claimStatement = (process: Process, loss: LossPolicy) =>
   statement({

@@ -47,7 +47,7 @@ export function kindOf(end: End): EndKind {
 
 /**
  * Ends works of one process and kind in one transaction. Works that are no longer ours fail with
- * `WorkLost`, and nothing is written for them. A broken connection must not lose the result: while
+ * `WorkLost`, and nothing is written for them. A broken connection must not lose the result. While
  * the database is unreachable, the call is retried for a while, as long as the session lives.
  * @throws {Locked} another transaction had locked one of the works, or a tag: nothing was ended.
  * @throws {SessionExpired}

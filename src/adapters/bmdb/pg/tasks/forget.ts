@@ -72,9 +72,9 @@ async function barSlots(q: Queries, finished: readonly Finish[]): Promise<void> 
 const GROUPS = [...new Set(PROCESSES.map(exclusionGroup))];
 
 /**
- * Rows that others lock before they wait for another row of the machine, in their order: agents
- * lock the start and the heartbeat, an updater the hardware, and each then the permit. Once the row
- * is gone they stop.
+ * Rows that others lock before they wait for another row of the machine, in their order. Agents
+ * lock the start and the heartbeat, an updater the hardware; both then lock the permit. Once the
+ * row is gone they stop.
  */
 const BEFORE = [
   ...[tags.forgetAgents, tags.forgetHeartbeats, tags.forgetProvided],

@@ -68,8 +68,8 @@ type CountResult = <T>(result: WorkResult, end: () => Promise<T>) => Promise<T>;
 
 /**
  * Counts works after the database has answered, so after the COMMIT. Every started work is counted
- * as ended once: by its holder's result, as `canceled` by a release or the session's end, or as
- * `lost` if the session expired.
+ * as ended once. The label is its holder's result, `canceled` after a release or the session's end,
+ * or `lost` if the session expired.
  */
 export function countWorks({ signal }: Pick<LiveSession, 'signal'>, metrics: Metrics) {
   const open = new Set<Open>();

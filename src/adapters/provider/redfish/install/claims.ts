@@ -90,7 +90,7 @@ export interface Claim extends ClaimValue {
 }
 
 /**
- * True for a creation whose power-on may not have been sent: there is no machine yet, the place
+ * True for a creation that may not have sent its power-on yet. There is no machine yet, the place
  * counts as free, and the claim's creation can resume.
  */
 export const isUnfinished = ({ order, install, result }: ClaimValue): boolean =>
