@@ -157,7 +157,9 @@ export function nextOfMachine(
     events.push(at(backoffEndMs(row, 'ShepherdAgentStart'), text));
   }
   if (UNHEARD.has(place) && !needsHuman) {
-    events.push(at(unheardTooLongAtMs(row, loss), `${slot} needs a person, unless it is heard`));
+    events.push(
+      at(unheardTooLongAtMs(row, loss), `${slot} needs a person, unless its agent reports`),
+    );
   }
   return earliest(events, nowMs);
 }

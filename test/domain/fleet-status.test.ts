@@ -104,7 +104,7 @@ testRows(
   rowsIn(`
     Running late heard 2m → 8m racks/srv-1 counts as silent
     Running silent heard 20m, backoff Recovery +1m, next +2m → 2m recovery of racks/srv-1 is tried again
-    Running silent barred heard 20m, backoff Recovery +1m → 40m racks/srv-1 needs a person, unless it is heard
+    Running silent barred heard 20m, backoff Recovery +1m → 40m racks/srv-1 needs a person, unless its agent reports
     Provisioned backingOff backoff AgentStart +1m → 1m the agent of racks/srv-1 is started again
     Running healthy heard 0 → null
   `),

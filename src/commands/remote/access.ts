@@ -26,7 +26,7 @@ import type { Grant } from '../../domain/access.ts';
 export async function whoami({ client }: Session): Promise<CommandOutput> {
   const who = await client.get<Whoami>('/whoami');
   const facts: LabelledValue[] = [
-    ['name', who.proven ? who.name : `${who.name} (a claim)`],
+    ['name', who.proven ? who.name : `${who.name} (not verified)`],
     ['role', who.role],
     ['providers', who.providers?.join(', ') ?? 'all'],
     ['by', who.via === 'none' ? 'no confirmation' : who.via],

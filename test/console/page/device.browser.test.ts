@@ -23,7 +23,7 @@ test('/device shows who asks, warns, and confirms with the code and the role of 
     return route.fulfill({ json });
   });
   await page.goto(new URL('/device', page.url()).href);
-  await becomes(page, 'h1', 'Log in a command');
+  await becomes(page, 'h1', 'Log in a terminal');
   await page.fill('.device input[name=code]', 'wdjb-mjht');
   await page.click('.device button.act');
   await becomes(page, '.device dl', /laptop <b>of<\/b> ann.*192\.0\.2\.7/s);

@@ -29,7 +29,7 @@ export function DevicePage() {
             )}
             <form onSubmit={look}>
               <label>
-                {texts.device.code}
+                {texts.device.code}{' '}
                 <input
                   className="mono"
                   name="code"
@@ -41,7 +41,7 @@ export function DevicePage() {
                   value={code}
                   onChange={({ target }) => setCode(target.value)}
                 />
-              </label>
+              </label>{' '}
               <button type="submit" className="act" disabled={looking.isPending}>
                 {texts.device.look}
               </button>
