@@ -182,6 +182,19 @@ test('decides about a code once, and neither shows nor gives the token to anothe
   const s = await openStand();
   const begun = await begin(s);
   const [ann, bob] = [await person(s, 'operator'), await person(s, 'operator')];
+  // Both decisions find the code before one of them is written.
+  const { devices } = s.bmdb.access;
+  const { find } = devices;
+  const both = Promise.withResolvers<void>();
+  let looks = 0;
+  Object.assign(devices, {
+    async find(...asked: Parameters<typeof find>) {
+      const found = await find(...asked);
+      if ((looks += 1) === 2) both.resolve();
+      await both.promise;
+      return found;
+    },
+  });
   const answers = await Promise.all([
     ann.decide(begun.user_code, 'confirm'),
     ann.decide(begun.user_code, 'confirm'),
