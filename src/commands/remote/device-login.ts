@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
 import { sleep } from '../../adapters/clock/port.ts';
 import { systemClock } from '../../adapters/clock/system-clock.ts';
-import { Denied, Malformed } from '../../domain/errors.ts';
+import { Denied } from '../../domain/errors.ts';
 import { printable } from '../../lib/texts.ts';
-import { API, openHttpDoor, type HttpTransportOptions, type Reply } from './client.ts';
+import { API, openHttpDoor, parsed, type HttpTransportOptions, type Reply } from './client.ts';
 import { NoConsole } from './failures.ts';
 import { remark } from './session.ts';
 
@@ -48,8 +48,10 @@ export async function loginByBrowser(
   const ask = async (path: string, body: object): Promise<Reply> =>
     door.send({ method: 'POST', path: `${API}/device/${path}`, headers, body, signal });
   const first = await ask('authorization', { ...CLIENT, host: host.slice(0, 64) || 'unknown' });
-  if (first.status === 429) throw new Denied(String(parsed(first)['detail']));
-  const begun = parsed(first) as unknown as Begun;
+  const bodyOf = ({ text }: Reply) =>
+    (parsed(text, door) ?? {}) as Readonly<Record<string, unknown>>;
+  if (first.status === 429) throw new Denied(String(bodyOf(first)['detail']));
+  const begun = bodyOf(first) as unknown as Begun;
   if (first.status !== 200 || typeof begun.device_code !== 'string') return null;
   const page = new URL('device', `${options.url.replace(/\/*$/, '')}/`).href;
   say(`open ${page} in a browser, log in there, and type the code ${printable(begun.user_code)}`);
@@ -67,7 +69,7 @@ export async function loginByBrowser(
       intervalS += SLOWER_S;
       continue;
     }
-    const { access_token: token, error, error_description: why } = parsed(answer);
+    const { access_token: token, error, error_description: why } = bodyOf(answer);
     if (answer.status === 200 && typeof token === 'string') return token;
     if (error === 'slow_down') intervalS += SLOWER_S;
     else if (error !== 'authorization_pending') {
@@ -80,13 +82,4 @@ export async function loginByBrowser(
 function unanswered(error: unknown): null {
   if (error instanceof NoConsole) return null;
   throw error;
-}
-
-/** @throws {Malformed} it is no JSON. */
-function parsed({ text }: Reply): Readonly<Record<string, unknown>> {
-  try {
-    return (JSON.parse(text) as Readonly<Record<string, unknown>> | null) ?? {};
-  } catch (cause) {
-    throw new Malformed('what answers there is no console of Shepherd', { cause });
-  }
 }

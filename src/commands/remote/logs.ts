@@ -45,7 +45,7 @@ export async function showLogs(
   flags: LogsFlags,
   machine?: string,
 ): Promise<CommandOutput> {
-  const { client, format, say, signal, sleep, write } = session;
+  const { client, format, signal, sleep, write } = session;
   const about = machine === undefined ? null : await named(client, machine, false);
   const { since, follow, tail = follow ? SHOWN_BEFORE_FOLLOWING : SHOWN } = flags;
   const query = {
@@ -56,6 +56,9 @@ export async function showLogs(
     }),
   };
   const sources = await sourcesOf(flags.all, session);
+  // Why each of them cannot be asked was said.
+  if (follow && sources.every((source) => source.client === null))
+    return { text: '', exitCode: EXIT_FAILED };
   const lines = await readAll(sources, { ...query, limit: tail }, session);
   if (!follow) {
     const failures = failuresOf(sources);
@@ -73,7 +76,6 @@ export async function showLogs(
     // A full page has a next page.
     if (fresh.length < RECORDS_MAX) await sleep(LOOK_MS);
     if (signal.aborted) break;
-    if (sources.every((source) => source.client === null)) say('no daemon can be asked');
     fresh = await readAll(sources, { ...query, limit: RECORDS_MAX }, session);
   }
   return { text: '' };
@@ -81,9 +83,9 @@ export async function showLogs(
 
 /** The latest lines of every daemon that can be asked, and why others cannot be asked. */
 export async function readLogs(session: Session, limit: number) {
-  const sources = await sourcesOf(true, { ...session, say: () => undefined });
-  const read = await readAll(sources, { limit }, { ...session, say: () => undefined });
-  return { lines: read, failures: failuresOf(sources) };
+  const silent = { ...session, say: () => undefined };
+  const sources = await sourcesOf(true, silent);
+  return { lines: await readAll(sources, { limit }, silent), failures: failuresOf(sources) };
 }
 
 const failuresOf = (sources: readonly Source[]) =>
