@@ -180,7 +180,7 @@ describe('the gate', () => {
       });
       expect(JSON.parse(body)).toMatchObject({
         code: 'limited',
-        detail: 'Too many attempts from this address: try again in 59 s',
+        detail: 'Too many wrong tokens from this address: wait 59 s, and check the token',
       });
     }
     expect((await ask(`${url}livez`)).status).toBe(200);

@@ -181,7 +181,10 @@ export function accessContract(s: BmdbStage): void {
       expect([await poll('a'), await poll('a'), await poll('nobody')]).toEqual([
         ...[{ outcome: 'refused', sealed: null }, null, null],
       ]);
+      await repository().add(device('c'));
+      expect(await others().decide(digestOf('uc'), digestOf('sealed'))).toBe(true);
       await s.h.pass(DEVICE_LOGIN_MS);
+      expect(await poll('c')).toEqual({ outcome: 'expired', sealed: null });
       expect(await find('b')).toBeNull();
       expect(await repository().decide(digestOf('ub'), digestOf('late'))).toBe(false);
       expect([await poll('b'), await poll('b')]).toEqual([

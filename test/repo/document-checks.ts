@@ -113,7 +113,7 @@ function argumentsOf(words: readonly string[], command = program): readonly stri
 function refusalOf(words: readonly string[], isInline: boolean): string | null {
   const known = words.map((word) => (word === '…' ? FILLED_IN : word));
   const rest = argumentsOf(known);
-  // A sentence may name a command without its arguments.
+  // A sentence may name a command alone. With an option or argument it is a command line that must run.
   if (isInline && rest.every(isFilledIn)) return null;
   try {
     program.parse(known, { from: 'user' });
@@ -124,9 +124,7 @@ function refusalOf(words: readonly string[], isInline: boolean): string | null {
     if (error.code === 'commander.help') return 'lacks a command';
     if (/^commander\.(?:helpDisplayed|version)$/.test(error.code)) return null;
     const isOnlyFilledIn = error.code === 'commander.invalidArgument' && known.some(isFilledIn);
-    const mayLack =
-      isInline && /^commander\.missing(?:Argument|MandatoryOptionValue)$/.test(error.code);
-    return isOnlyFilledIn || mayLack ? null : error.message;
+    return isOnlyFilledIn ? null : error.message;
   }
 }
 

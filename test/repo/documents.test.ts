@@ -136,6 +136,7 @@ test('finds command lines that the program refuses', () => {
   const text = [
     '`shepherd provider test` and `shepherd machine show SLOT` and `shepherd machine freze` are named,',
     '`shepherd machines --colour` is not. `shepherd db migrate|stauts --config FILE`',
+    '`shepherd fleet freeze --for 2h` lacks its reason.',
     '```sh',
     'sudo -u shepherd shepherd run \\',
     '  --config shepherd.yaml --chek-config',
@@ -148,13 +149,14 @@ test('finds command lines that the program refuses', () => {
   expect(
     refusedCommands({ path: 'a.md', text }).map((line) => line.split(': ').slice(0, 2)),
   ).toEqual([
-    ['a.md:4', 'shepherd run --config shepherd.yaml --chek-config'],
-    ['a.md:6', 'shepherd machine hold --kind preserve'],
-    ['a.md:8', 'shepherd machinez -o name'],
-    ['a.md:9', 'shepherd db'],
+    ['a.md:5', 'shepherd run --config shepherd.yaml --chek-config'],
+    ['a.md:7', 'shepherd machine hold --kind preserve'],
+    ['a.md:9', 'shepherd machinez -o name'],
+    ['a.md:10', 'shepherd db'],
     ['a.md:1', 'shepherd machine freze'],
     ['a.md:2', 'shepherd machines --colour'],
     ['a.md:2', 'shepherd db stauts --config FILE'],
+    ['a.md:3', 'shepherd fleet freeze --for 2h'],
   ]);
 });
 

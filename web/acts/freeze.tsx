@@ -6,12 +6,13 @@ export interface FreezeProps {
   /** `fleet`, or a provider. */
   readonly scope: string;
   readonly isFrozen: boolean;
-  /** Whether an operator froze the scope. Such a freeze thaws only at its end time, if it has one. */
+  /** Whether an operator froze the scope. Such a freeze thaws only at its end, if it has one. Absent: unknown. */
   readonly isByHand?: boolean;
 }
 
-/** Buttons that freeze recovery in a scope, thaw it, or keep an automatic freeze. */
-export function FreezeButtons({ scope, isFrozen, isByHand = isFrozen }: FreezeProps) {
+/** Buttons that freeze recovery in a scope, thaw it, keep an automatic freeze, or change an operator's freeze. */
+export function FreezeButtons({ scope, isFrozen, isByHand }: FreezeProps) {
+  const { freeze, keepFrozen, changeEnd } = texts.guard;
   const about = {
     subject: scope === 'fleet' ? texts.guard.wholeFleet : texts.fleet.provider(scope),
     provider: scope === 'fleet' ? null : scope,
@@ -19,10 +20,10 @@ export function FreezeButtons({ scope, isFrozen, isByHand = isFrozen }: FreezePr
   return (
     <span className="freeze">
       {isFrozen && <AskButton {...about} label={texts.guard.thaw} wish={{ verb: 'thaw', scope }} />}
-      {!isByHand && (
+      {!(isFrozen && isByHand === undefined) && (
         <AskButton
           {...about}
-          label={isFrozen ? texts.guard.keepFrozen : texts.guard.freeze}
+          label={isFrozen ? (isByHand ? changeEnd : keepFrozen) : freeze}
           wish={{ verb: 'freeze', scope }}
           timed={{ verb: 'freeze-until', label: VERBS['freeze-until'].details.untilMs.page }}
         />

@@ -121,7 +121,8 @@ function toJournal(write: (line: string) => void): DestinationStream {
 
 /** A log whose level can change at run time. It counts repeated lines, and keeps the latest lines. */
 export function createDaemonLog(options: LogOptions, clock: Clock): DaemonLog {
-  const recent = createLogRing();
+  // No process writes 1 000 lines per millisecond, so a later process begins with a larger number.
+  const recent = createLogRing(clock.now() * 1_000);
   const inner = createPinoLog({ ...options, level: 'debug', ring: recent });
   return { ...createQuietLog(inner, options.level, clock), recent };
 }

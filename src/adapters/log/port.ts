@@ -41,7 +41,7 @@ export function createNews(log: Pick<Log, 'info' | 'debug'>): TellNews {
 
 /** A line of the log, with its secrets redacted. */
 export interface LogRecord {
-  /** Counts the lines of this process from 1. */
+  /** Counts the lines. Numbers of a later process are larger. */
   readonly number: number;
   readonly atMs: number;
   readonly level: LogLevel;
@@ -52,21 +52,26 @@ export interface LogRecord {
 }
 
 export interface LogQuery {
-  /** Only records with a larger number. */
+  /** Only records with a larger number, and the first ones of these. 0: the latest records. */
   readonly after: number;
   /** Only records of this severity or a higher one. */
   readonly level: LogLevel;
   readonly sinceMs: number;
   /** Only records that name this slot or this machine; null: all. */
   readonly about: { readonly slot: string; readonly machineId: string | null } | null;
-  /** At most this many, the latest ones. */
   readonly limit: number;
+}
+
+export interface LogPage {
+  /** Records that match, oldest first. */
+  readonly records: readonly LogRecord[];
+  /** The number after which the next page begins. */
+  readonly newest: number;
+  /** Lines after `after` that are no longer kept, whether they match or not. */
+  readonly lost: number;
 }
 
 /** Reads the latest lines of a daemon's log. */
 export interface LogReader {
-  /** The number of the newest line; 0: none yet. */
-  newest(): number;
-  /** Records that match, oldest first. */
-  read(query: LogQuery): LogRecord[];
+  read(query: LogQuery): LogPage;
 }

@@ -52,17 +52,21 @@ const compress: CompressionAlgorithm[] = ['none'];
  *   is asked for the type that can be compared. Null if no key is known.
  */
 export function algorithmsFor(expected: string | null): Algorithms & { kex: KexAlgorithm[] } {
-  const wanted = serverHostKey.filter((name) => makes(name) === typeOf(expected));
+  const wanted = signaturesOf(expected);
   const others = serverHostKey.filter((name) => !wanted.includes(name));
   return { kex, serverHostKey: [...wanted, ...others], cipher, hmac, compress };
 }
+
+/** Permitted signature algorithms of a key. None: the key is damaged, or has a type that is not permitted. */
+export const signaturesOf = (key: string | null): ServerHostKeyAlgorithm[] =>
+  serverHostKey.filter((name) => makes(name) === keyTypeOf(key));
 
 /** Key type of a signature algorithm. */
 const makes = (name: ServerHostKeyAlgorithm): string =>
   name.startsWith('rsa-') ? 'ssh-rsa' : name;
 
 /** The first field of a key's wire form (RFC 4253 §6.6). */
-function typeOf(key: string | null): string | null {
+export function keyTypeOf(key: string | null): string | null {
   const blob = Buffer.from(key ?? '', 'base64');
   return blob.length < 4 ? null : blob.toString('latin1', 4, 4 + blob.readUInt32BE(0));
 }

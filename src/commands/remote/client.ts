@@ -294,7 +294,7 @@ export function createClient(
 }
 
 /** @throws {Malformed} the answer is not JSON: a proxy may have answered with a page. */
-function parsed(text: string, { where }: Transport): unknown {
+export function parsed(text: string, { where }: Transport): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -1,9 +1,15 @@
 import { hostname } from 'node:os';
 import { sleep } from '../../adapters/clock/port.ts';
 import { systemClock } from '../../adapters/clock/system-clock.ts';
-import { Denied, Malformed } from '../../domain/errors.ts';
+import { Denied } from '../../domain/errors.ts';
 import { printable } from '../../lib/texts.ts';
-import { API, createHttpTransport, type HttpTransportOptions, type Reply } from './client.ts';
+import {
+  API,
+  createHttpTransport,
+  parsed,
+  type HttpTransportOptions,
+  type Reply,
+} from './client.ts';
 import { NoConsole } from './failures.ts';
 import { remark } from './session.ts';
 
@@ -48,8 +54,10 @@ export async function loginByBrowser(
   const ask = async (path: string, body: object): Promise<Reply> =>
     transport.send({ method: 'POST', path: `${API}/device/${path}`, headers, body, signal });
   const first = await ask('authorization', { ...CLIENT, host: host.slice(0, 64) || 'unknown' });
-  if (first.status === 429) throw new Denied(String(parsed(first)['detail']));
-  const begun = parsed(first) as unknown as Begun;
+  const bodyOf = ({ text }: Reply) =>
+    (parsed(text, transport) ?? {}) as Readonly<Record<string, unknown>>;
+  if (first.status === 429) throw new Denied(String(bodyOf(first)['detail']));
+  const begun = bodyOf(first) as unknown as Begun;
   if (first.status !== 200 || typeof begun.device_code !== 'string') return null;
   const page = new URL('device', `${options.url.replace(/\/*$/, '')}/`).href;
   say(`open ${page} in a browser, log in there, and type the code ${printable(begun.user_code)}`);
@@ -70,7 +78,7 @@ export async function loginByBrowser(
       intervalS += SLOWER_S;
       continue;
     }
-    const { access_token: token, error, error_description: why } = parsed(answer);
+    const { access_token: token, error, error_description: why } = bodyOf(answer);
     if (answer.status === 200 && typeof token === 'string') return token;
     if (error === 'slow_down') intervalS += SLOWER_S;
     else if (error !== 'authorization_pending') {
@@ -83,13 +91,4 @@ export async function loginByBrowser(
 function unanswered(error: unknown): null {
   if (error instanceof NoConsole) return null;
   throw error;
-}
-
-/** @throws {Malformed} it is no JSON. */
-function parsed({ text }: Reply): Readonly<Record<string, unknown>> {
-  try {
-    return (JSON.parse(text) as Readonly<Record<string, unknown>> | null) ?? {};
-  } catch (cause) {
-    throw new Malformed('this address is not a console of Shepherd', { cause });
-  }
 }

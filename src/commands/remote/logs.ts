@@ -3,7 +3,7 @@ import { jsonLine, plainCell } from '../layout.ts';
 import type { When } from '../options.ts';
 import type { Log } from './answers.ts';
 import type { Client } from './client.ts';
-import { EXIT_FAILED, interruptOf } from './failures.ts';
+import { EXIT_FAILED, interruptOf, isAway } from './failures.ts';
 import { clientOf, livingDaemons } from './log.ts';
 import { named } from './names.ts';
 import { isData } from './output.ts';
@@ -45,7 +45,7 @@ export async function showLogs(
   flags: LogsFlags,
   machine?: string,
 ): Promise<CommandOutput> {
-  const { client, format, say, signal, sleep, write } = session;
+  const { client, format, signal, sleep, write } = session;
   const about = machine === undefined ? null : await named(client, machine, false);
   const { since, follow, tail = follow ? SHOWN_BEFORE_FOLLOWING : SHOWN } = flags;
   const query = {
@@ -56,6 +56,9 @@ export async function showLogs(
     }),
   };
   const sources = await sourcesOf(flags.all, session);
+  // Why each of them cannot be asked was said.
+  if (follow && sources.every((source) => source.client === null))
+    return { text: '', exitCode: EXIT_FAILED };
   const lines = await readAll(sources, { ...query, limit: tail }, session);
   if (!follow) {
     const failures = failuresOf(sources);
@@ -66,26 +69,23 @@ export async function showLogs(
       exitCode: failures.length > 0 ? EXIT_FAILED : 0,
     };
   }
-  for (
-    let fresh = lines;
-    ;
-    fresh = await readAll(sources, { ...query, limit: RECORDS_MAX }, session)
-  ) {
+  for (let fresh = lines; !signal.aborted;) {
     for (const line of fresh) {
       write(`${isData(format) ? jsonLine(line) : lineText(line, flags.all)}\n`);
     }
-    if (signal.aborted) return { text: '' };
-    await sleep(LOOK_MS);
-    if (signal.aborted) return { text: '' };
-    if (sources.every((source) => source.client === null)) say('no daemon has a reachable console');
+    // A full page has a next page.
+    if (fresh.length < RECORDS_MAX) await sleep(LOOK_MS);
+    if (signal.aborted) break;
+    fresh = await readAll(sources, { ...query, limit: RECORDS_MAX }, session);
   }
+  return { text: '' };
 }
 
 /** The latest lines of every daemon that can be asked, and why others cannot be asked. */
 export async function readLogs(session: Session, limit: number) {
-  const sources = await sourcesOf(true, { ...session, say: () => undefined });
-  const read = await readAll(sources, { limit }, { ...session, say: () => undefined });
-  return { lines: read, failures: failuresOf(sources) };
+  const silent = { ...session, say: () => undefined };
+  const sources = await sourcesOf(true, silent);
+  return { lines: await readAll(sources, { limit }, silent), failures: failuresOf(sources) };
 }
 
 const failuresOf = (sources: readonly Source[]) =>
@@ -129,17 +129,24 @@ async function readAll(
     if (source.client === null) return [];
     try {
       const { after } = source;
-      const { daemon, records, newest } = await source.client.get<Log>('/log', { ...query, after });
+      const page = await source.client.get<Log>('/log', { ...query, after });
+      const { daemon, records, newest, lost } = page;
       if (source.failure !== null) say(`${source.where} answers again`);
       source.failure = null;
       if (source.sessionId !== null && daemon.sessionId !== source.sessionId) {
         say(`from here on: the log of the daemon on ${daemon.host}, session ${daemon.sessionId}`);
       }
+      if (lost > 0) {
+        say(
+          `${source.where}: ${lost} log lines were dropped before they could be read; the daemon's own log has them`,
+        );
+      }
       Object.assign(source, { after: newest, sessionId: daemon.sessionId });
       return records.map((record) => ({ ...record, host: daemon.host }));
     } catch (error) {
       if (signal.aborted) throw interruptOf(signal);
-      if (!(error instanceof FleetError) || isAlone) throw error;
+      if (!(error instanceof FleetError)) throw error;
+      if (isAlone && (source.sessionId === null || !isAway(error))) throw error;
       if (source.failure === null) say(`${source.where}: ${explain(error)}`);
       source.failure = explain(error);
       return [];

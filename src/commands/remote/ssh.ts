@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { keyTypeOf, signaturesOf } from '../../adapters/ssh/algorithms.ts';
 import { parseAddress } from '../../adapters/ssh/port.ts';
-import { explain, NotFound, RemoteFailure } from '../../domain/errors.ts';
+import { explain, Malformed, NotFound, RemoteFailure } from '../../domain/errors.ts';
 import type { Machine } from './answers.ts';
 import { named, pathOf } from './names.ts';
 import type { Session, CommandOutput } from './session.ts';
@@ -18,7 +19,7 @@ export interface SshFlags {
 /**
  * `shepherd ssh`: runs the operator's own OpenSSH client. The client may accept only the host key that
  * Shepherd pinned. Ends with the exit status of ssh.
- * @throws {NotFound} the machine has no address or no pinned host key.
+ * @throws {NotFound} the machine has no address or no pinned host key. @throws {Malformed} the key is damaged.
  */
 export async function openSsh(
   { client, say }: Session,
@@ -34,9 +35,10 @@ export async function openSsh(
     const { args, line } = sshArguments(machine, flags, knownHosts);
     await writeFile(knownHosts, line, { mode: 0o600 });
     const exitCode = await runSsh([...args, ...command]);
-    if (exitCode === NOT_CONNECTED) {
+    if (exitCode === MAYBE_NO_LOGIN) {
       say(
-        `ssh did not log in; "shepherd machine show ${slot}" shows the address and the pinned host key`,
+        `exit status 255: ssh did not log in, or the command itself ended with 255; ` +
+          `"shepherd machine show ${slot}" shows the address and the pinned host key`,
       );
     }
     return { text: '', exitCode };
@@ -46,8 +48,8 @@ export async function openSsh(
 }
 
 const DEFAULT_PORT = 22;
-/** Exit status of ssh when it gets no connection, or no login. */
-const NOT_CONNECTED = 255;
+/** Exit status of ssh without a connection or login. A remote command may end with the same status. */
+const MAYBE_NO_LOGIN = 255;
 
 /** Arguments of ssh up to the command, and the line of its file of known hosts. */
 export function sshArguments(
@@ -64,7 +66,13 @@ export function sshArguments(
     );
   }
   const target = parseAddress(address, DEFAULT_PORT);
-  const type = keyTypeOf(hostKey);
+  const algorithms = signaturesOf(hostKey);
+  if (algorithms.length === 0) {
+    throw new Malformed(
+      `the pinned SSH host key of ${slot} is damaged or of an unknown type; ` +
+        `"shepherd machine release ${slot} --forget-host-key" forgets it`,
+    );
+  }
   // The name under which ssh looks for the key, whatever the configuration of the operator says.
   const alias = slot.replaceAll(/[^\w./-]/g, '_');
   const settings = {
@@ -75,7 +83,7 @@ export function sshArguments(
     KnownHostsCommand: 'none',
     VerifyHostKeyDNS: 'no',
     UpdateHostKeys: 'no',
-    HostKeyAlgorithms: type === 'ssh-rsa' ? 'rsa-sha2-512,rsa-sha2-256' : type,
+    HostKeyAlgorithms: algorithms.join(','),
     // A connection that exists already would be used without a look at the host key.
     ControlPath: 'none',
   };
@@ -87,13 +95,7 @@ export function sshArguments(
     // What follows is never an option.
     ...['--', target.host],
   ];
-  return { args, line: `${alias} ${type} ${hostKey}\n` };
-}
-
-/** The type at the beginning of a key in its wire form. */
-function keyTypeOf(hostKey: string): string {
-  const blob = Buffer.from(hostKey, 'base64');
-  return blob.subarray(4, 4 + blob.readUInt32BE(0)).toString();
+  return { args, line: `${alias} ${keyTypeOf(hostKey)} ${hostKey}\n` };
 }
 
 /** Ctrl-C is for ssh and the machine: this process only waits. */

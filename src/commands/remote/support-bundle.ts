@@ -110,30 +110,24 @@ export async function makeSupportBundle(
       missing.push({ name, why: explain(error) });
     }
   };
-  // The part `fleet.json` reports why the fleet cannot be read.
-  const fleet = await client.get<Fleet>('/fleet').catch((error: unknown) => {
-    if (error instanceof FleetError) return null;
-    throw error;
-  });
-  const atMs = fleet?.atMs ?? null;
   for (const part of PARTS) await add(part);
-  const logs = await readLogs(session, LATEST).catch((error: unknown) => {
-    if (error instanceof FleetError)
-      return { lines: [], failures: [{ where: '', failure: explain(error) }] };
-    throw error;
-  });
+  const name = 'logs.ndjson';
   await add({
-    name: 'logs.ndjson',
-    about: 'Latest log lines',
-    read: async () => lines(logs.lines),
+    ...{ name, about: 'Latest log lines' },
+    async read() {
+      const logs = await readLogs(session, LATEST);
+      missing.push(
+        ...logs.failures.map((each) => ({ name, why: `${each.where}: ${each.failure}` })),
+      );
+      return lines(logs.lines);
+    },
   });
-  for (const { where, failure } of logs.failures) {
-    missing.push({ name: 'logs.ndjson', why: `${where}: ${failure}` });
-  }
   if (config !== undefined) {
     const about = 'Configuration without secrets';
     await add({ name: 'config.yaml', about, read: async () => configText(config) });
   }
+  const fleet = files.find((each) => each.name === 'fleet.json');
+  const atMs = fleet ? (JSON.parse(fleet.text) as Fleet).atMs : null;
   const manifest = {
     ...{ atMs, console: client.transport.where, version: programVersion(), node: process.version },
     files: files.map(({ name, about, text }) => ({ name, about, bytes: Buffer.byteLength(text) })),

@@ -130,7 +130,7 @@ export function createAccess(options: AccessOptions): Access {
   const personOfToken = async (token: string, address: string): Promise<Person> => {
     const seconds = guesses.waitSeconds(address);
     // The right token is not checked either: the answer would reveal that it is right.
-    if (seconds > 0) throw tooMany(seconds);
+    if (seconds > 0) throw tooMany('wrong tokens from this address', seconds, 'check the token');
     const found = configuredToken(token) ?? (await storedToken(token));
     if (found) return found;
     tellRefused(address);
@@ -218,7 +218,8 @@ export function createAccess(options: AccessOptions): Access {
   };
   const admitLogin: Access['admitLogin'] = ({ ip }) => {
     const seconds = attempts.waitSeconds(ip);
-    if (seconds > 0) throw tooMany(seconds);
+    const what = 'logins from this address within a minute';
+    if (seconds > 0) throw tooMany(what, seconds, 'log in again');
     // Each attempt counts, also with the same token.
     count += 1;
     attempts.wrong(ip, `${count}`);
@@ -270,8 +271,9 @@ const isSame = (shown: string, expected: string): boolean =>
 /** A look-up is one short statement with its own limit. */
 const neverAborted = () => new AbortController().signal;
 
-export const tooMany = (seconds: number) =>
-  new Problem('limited', `Too many attempts from this address: try again in ${seconds} s`, {
+/** `what` is limited; `remedy` says what to do after the wait. */
+export const tooMany = (what: string, seconds: number, remedy: string) =>
+  new Problem('limited', `Too many ${what}: wait ${seconds} s, and ${remedy}`, {
     retryAfterSeconds: seconds,
   });
 

@@ -108,8 +108,11 @@ const shownCode = (code: string) => `${code.slice(0, 4)}-${code.slice(4)}`;
 /** Reads a typed code: in any case, with or without separators. */
 const readCode = (typed: string) => typed.toUpperCase().replaceAll(/[^A-Z]/g, '');
 
-/** `device/…` for commands. */
-export function addDeviceLogin(api: Api, access: Access): void {
+/**
+ * `device/…` for commands.
+ * @param publicUrl the configured address; absent: the address that the command asked.
+ */
+export function addDeviceLogin(api: Api, access: Access, publicUrl?: string): void {
   const { repository, clock, random, log } = access.options;
   const config = { bodyLimit: BODY_BYTES_MAX };
   api.post(
@@ -131,10 +134,15 @@ export function addDeviceLogin(api: Api, access: Access): void {
         ...{ host: printable(request.body.host), address: request.ip },
         publicKey: publicKeyOf(device),
       });
-      if (!isAdded) throw tooMany(60);
+      const what = 'commands wait for a person to confirm their login';
+      if (!isAdded) throw tooMany(what, 60, 'log in again or with a token');
       return {
         ...{ device_code: device, user_code: shownCode(user) },
-        verification_uri: `${request.protocol}://${request.headers.host}/device`,
+        // A caller may send any Host header, so the configured address comes first.
+        verification_uri: new URL(
+          'device',
+          publicUrl ?? `${request.protocol}://${request.headers.host}/`,
+        ).href,
         ...{ expires_in: DEVICE_LOGIN_MS / 1_000, interval: DEVICE_INTERVAL_MS / 1_000 },
       };
     },
@@ -214,7 +222,8 @@ export function addDeviceDecision(api: Api, access: Access): void {
       }
       const who = digestOf(person.identity).toString('hex');
       const seconds = guesses.waitSeconds(who);
-      if (seconds > 0) throw tooMany(seconds);
+      const remedy = 'type the code that the command shows';
+      if (seconds > 0) throw tooMany('wrong codes from you', seconds, remedy);
       const digest = digestOf(readCode(body.code));
       const found = await repository.devices.find(digest, new AbortController().signal);
       const unknown = () => {

@@ -32,6 +32,8 @@ export interface ApiDeps
   readonly inspector: Inspector | null;
   readonly webhooks: WebhooksView;
   readonly submission: SubmissionMeans;
+  /** Address for browsers, if it is not the requested one. */
+  readonly publicUrl?: string | undefined;
 }
 
 /** Everything under `/api/v1`, and the pages of its problems. */
@@ -49,7 +51,7 @@ export async function addApi(app: FastifyInstance, deps: ApiDeps): Promise<void>
 function addResources(api: Api, deps: ApiDeps): void {
   const { fleet, index, access } = deps;
   addLogin(api, access);
-  addDeviceLogin(api, access);
+  addDeviceLogin(api, access, deps.publicUrl);
   addDeviceDecision(api, access);
   addLogins(api, access);
   addTokens(api, access);

@@ -23,17 +23,20 @@ export const LogSchema = named(
         fields: z.record(text, z.unknown()),
       }),
     ).describe('Oldest first.'),
-    newest: z.int().describe('Number of the newest record. Give it as `after` for later records.'),
+    newest: z.int().describe('Give it as `after` for later records.'),
+    lost: z.int().describe('Records after `after` that the daemon no longer keeps.'),
   }),
 );
 
 const Query = z.strictObject({
-  after: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0).describe('Only later records.'),
+  after: wholeNumber(0, Number.MAX_SAFE_INTEGER)
+    .default(0)
+    .describe('The first records with a larger number. 0: the latest records.'),
   level: z.enum(LEVELS).default('debug').describe('Only records of this severity or a higher one.'),
   sinceMs: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0),
   slot: text.max(300).optional().describe('Only records that name this slot.'),
   machine: text.max(36).optional().describe('With `slot`: also records that name this machine id.'),
-  limit: wholeNumber(1, RECORDS_MAX).default(200).describe('At most this many, the latest ones.'),
+  limit: wholeNumber(1, RECORDS_MAX).default(200),
 });
 
 export interface LogDeps {
@@ -52,16 +55,13 @@ export function addLog(api: Api, { logControl, daemons }: LogDeps): void {
       { 200: LogSchema },
       { querystring: Query },
     ),
-    async ({ query: { slot, machine, after, ...query } }) => {
+    async ({ query: { slot, machine, ...query } }) => {
       const ring = logControl?.recent;
       if (!ring) throw new Problem('unavailable', 'This daemon keeps no log records in memory');
       const about = slot === undefined ? null : { slot, machineId: machine ?? null };
-      const newest = ring.newest();
-      // A restarted daemon counts from 1 again.
-      const from = after > newest ? 0 : after;
       return {
         daemon: { host: logControl.host, sessionId: daemons.self() },
-        ...{ records: ring.read({ ...query, after: from, about }), newest },
+        ...ring.read({ ...query, about }),
       };
     },
   );

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Transport, Question } from '../../../src/commands/remote/client.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
-import { createLogRing } from '../../../src/adapters/log/log-ring.ts';
+import { createLogRing, type LogRing } from '../../../src/adapters/log/log-ring.ts';
 import { createLogControl } from '../../../src/daemon/console-means.ts';
 import { createQuietLog } from '../../../src/adapters/log/quiet-log.ts';
 import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
@@ -10,7 +10,7 @@ import { recordingLog } from '../../doubles/recording-log.ts';
 import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { openConsole } from '../../console/api/console-stand.ts';
 import { machineStand } from '../machine-stand.ts';
-import { runThrough, scriptedTransport } from '../run-through.ts';
+import { runThrough, scriptedTransport, type RunMeans } from '../run-through.ts';
 
 const HERE = 'https://a.example/';
 const AT = Date.UTC(2025, 10, 1, 12);
@@ -24,8 +24,8 @@ const session = (host: string, change: object = {}) => ({
 });
 
 interface Daemon {
-  /** Answers of `log`, one for each time that it is asked; the last one again and again. */
-  readonly answers: readonly object[];
+  /** Answers of `log`, one for each time that it is asked; the last one again and again. Null: none. */
+  readonly answers: readonly (object | null)[];
 }
 
 /** Runs `shepherd logs` against consoles; a console without a daemon does not answer. */
@@ -49,7 +49,7 @@ async function logsOf(daemons: Readonly<Record<string, Daemon>>, ...args: string
         turns.set(host, turn + 1);
         const answers = daemons[host]?.answers ?? [];
         const answer = answers[Math.min(turn, answers.length - 1)];
-        if (answer === undefined) throw new NoConsole(`no console answers at ${where}`);
+        if (!answer) throw new NoConsole(`no console answers at ${where}`);
         const daemon = { host, sessionId: host };
         return reply({ daemon, newest: 10, records: [], ...answer });
       },
@@ -60,7 +60,7 @@ async function logsOf(daemons: Readonly<Record<string, Daemon>>, ...args: string
     {
       ...{ transport: transportTo(HERE), monotonic: () => 0, signal: stop.signal },
       async sleep() {
-        if ((sleeps += 1) === 2) stop.abort();
+        if ((sleeps += 1) === Math.max(2, daemons['a']!.answers.length)) stop.abort();
       },
     },
     ['logs', ...args],
@@ -127,14 +127,23 @@ describe('logs', () => {
     ]);
     expect(stderr).toContain('from here on: the log of the daemon on b');
   });
+
+  test('follows on after a restart of the only daemon, but ends if it never answered', async () => {
+    const after = { daemon: { host: 'a', sessionId: 'a2' }, records: [record(20)], newest: 20 };
+    const answers = [{ records: [record(9)], newest: 9 }, null, after];
+    const { stdout, stderr } = await logsOf({ a: { answers } }, '--follow');
+    expect(stdout).toMatch(/line 9 .*\n.*line 20 .*\n$/);
+    expect(stderr).toMatch(/no console answers.*\n.*a\.example\/ answers again/);
+    expect(await logsOf({ a: { answers: [] } }, '--follow')).toMatchObject({ code: 5 });
+  });
 });
 
-test('the console gives its latest log lines to operators, and not to viewers', async () => {
+/** A console with a log ring, and a command at it with a token of this role. */
+async function consoleWithLog() {
   const { bmdb } = machineStand();
   const random = createSeededRandom(5);
   const clock = createSimulatedClock();
-  const recent = createLogRing();
-  recent.write(JSON.stringify({ level: 'info', time: new Date(AT).toISOString(), msg: 'one' }));
+  const recent = createLogRing(1_000);
   const log = createQuietLog(recordingLog(), 'info', clock);
   const logControl = createLogControl({
     ...{ recent, levels: log.levels, events: bmdb.events, clock, log, host: 'rack7' },
@@ -142,21 +151,61 @@ test('the console gives its latest log lines to operators, and not to viewers', 
   const web = await openConsole({
     ...{ logControl, accounts: { repository: bmdb.access, random, events: bmdb.events } },
   });
-  const run = async (role: 'viewer' | 'operator', path: string) => {
+  const run = async (role: 'viewer' | 'operator', args: string[], more: Partial<RunMeans> = {}) => {
     const { id, token } = makeToken(random);
     const about = { role, providers: null, forMs: 60_000, owner: 'test', name: id };
     await bmdb.access.tokens.add({ id, digest: digestOf(token), ...about });
     const transport = createHttpTransport({ url: web.url, token, version: '0.0.0', advice: '' });
-    const means = { transport, monotonic: () => 0, sleep: async () => undefined };
-    return runThrough(means, ['api', 'GET', path]);
+    return runThrough(
+      { transport, monotonic: () => 0, sleep: async () => undefined, ...more },
+      args,
+    );
   };
-  const { stdout } = await run('operator', 'log');
+  return { recent, logControl, run };
+}
+const lineOf = (msg: string) =>
+  JSON.stringify({ level: 'info', time: new Date(AT).toISOString(), msg });
+
+test('the console gives its latest log lines to operators, and not to viewers', async () => {
+  const { recent, run } = await consoleWithLog();
+  recent.write(lineOf('one'));
+  const { stdout } = await run('operator', ['api', 'GET', 'log']);
   expect(JSON.parse(stdout)).toMatchObject({
     daemon: { host: 'rack7' },
-    records: [{ number: 1, atMs: AT, level: 'info', component: null, message: 'one' }],
-    newest: 1,
+    records: [{ number: 1_001, atMs: AT, level: 'info', component: null, message: 'one' }],
+    ...{ newest: 1_001, lost: 0 },
   });
-  // The number of a daemon that was restarted since.
-  expect(JSON.parse((await run('operator', 'log?after=7')).stdout).records).toHaveLength(1);
-  expect(await run('viewer', 'log')).toMatchObject({ code: 4 });
+  expect(await run('viewer', ['api', 'GET', 'log'])).toMatchObject({ code: 4 });
+});
+
+test('follows every line of a busy daemon and of its next process, and says how many lines are gone', async () => {
+  const { recent, logControl, run } = await consoleWithLog();
+  const write = (ring: LogRing, from: number, to: number) => {
+    for (let n = from; n < to; n += 1) ring.write(lineOf(`line ${n}`));
+  };
+  const stop = new AbortController();
+  const restarted = createLogRing(1_000_000);
+  const between = [
+    () => write(recent, 1, 2_501),
+    () => {
+      Object.assign(logControl, { recent: restarted });
+      write(restarted, 2_501, 5_501);
+    },
+    () => write(restarted, 5_501, 9_511),
+    () => stop.abort(),
+  ];
+  const { stdout, stderr } = await run('operator', ['logs', '--follow', '-o', 'ndjson'], {
+    sleep: async () => between.shift()!(),
+    signal: stop.signal,
+  });
+  const numbers = stdout
+    .trim()
+    .split('\n')
+    .map((line) => Number(JSON.parse(line).message.slice(5)));
+  expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
+  const missing = Array.from({ length: 9_510 }, (_, at) => at + 1).filter(
+    (number) => !numbers.includes(number),
+  );
+  expect(missing).toEqual(Array.from({ length: 10 }, (_, at) => 5_501 + at));
+  expect(stderr).toContain('10 log lines were dropped before they could be read');
 });

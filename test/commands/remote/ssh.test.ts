@@ -56,6 +56,7 @@ describe('ssh', () => {
     const file = join(home, 'was-here');
     const { code, stderr } = await ssh(described, '--identity', identity, '--', 'touch', file);
     expect([code, existsSync(file)]).toEqual([255, false]);
+    expect(stderr).toContain('did not log in, or the command itself ended with 255');
     expect(stderr).toContain('"shepherd machine show metal/a" shows the address');
   });
 
@@ -66,4 +67,14 @@ describe('ssh', () => {
       stderr: expect.stringContaining('no SSH host key of metal/a is pinned'),
     });
   });
+
+  test.each(['AA==', '/////w==', 'not base64'])(
+    'refuses the garbled host key %s',
+    async (hostKey) => {
+      expect(await ssh({ address: '192.0.2.1', hostKey })).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('the pinned SSH host key of metal/a is damaged'),
+      });
+    },
+  );
 });

@@ -53,7 +53,7 @@ describe('support-bundle', () => {
         expect.arrayContaining([
           ...['manifest.json', 'version.json', 'fleet.json', 'machines.ndjson', 'providers.ndjson'],
           ...['explanations.ndjson', 'pools.json', 'daemons.json', 'requests.json', 'events.json'],
-          ...['metrics.txt', 'plan.json', 'guard.json', 'config.yaml', 'logs.ndjson'],
+          ...['metrics.txt', 'plan.json', 'guard.json', 'config.yaml'],
         ]),
       );
       const manifest = JSON.parse(files.get('manifest.json')!);

@@ -182,6 +182,19 @@ test('decides about a code once, and neither shows nor gives the token to anothe
   const s = await openStand();
   const begun = await begin(s);
   const [ann, bob] = [await person(s, 'operator'), await person(s, 'operator')];
+  // Both decisions find the code before one of them is written.
+  const { devices } = s.bmdb.access;
+  const { find } = devices;
+  const both = Promise.withResolvers<void>();
+  let looks = 0;
+  Object.assign(devices, {
+    async find(...asked: Parameters<typeof find>) {
+      const found = await find(...asked);
+      if ((looks += 1) === 2) both.resolve();
+      await both.promise;
+      return found;
+    },
+  });
   const answers = await Promise.all([
     ann.decide(begun.user_code, 'confirm'),
     ann.decide(begun.user_code, 'confirm'),
@@ -205,15 +218,28 @@ test('counts wrong codes per person, and begun logins per address', async () => 
   expect(statuses).toEqual([404, 404, 404, 404, 404, 429]);
   expect(await ann.decide(begun.user_code, 'confirm'), 'not even the right one').toMatchObject({
     code: 'limited',
+    detail: 'Too many wrong codes from you: wait 60 s, and type the code that the command shows',
   });
   s.pass(60_000);
   expect(await ann.decide(begun.user_code, 'look')).toMatchObject({ status: 200 });
+  const body = { client_id: 'shepherd', host: 'x' };
   const more = [];
-  for (let at = 0; at < 6; at += 1) {
-    const body = { client_id: 'shepherd', host: 'x' };
-    more.push((await post(s, 'device/authorization', body)).status);
-  }
-  expect(more).toEqual([200, 200, 200, 200, 200, 429]);
+  for (let at = 0; at < 6; at += 1) more.push(await post(s, 'device/authorization', body));
+  expect(more.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429]);
+  expect(bodyOf(more.at(-1)!)['detail']).toBe(
+    'Too many logins from this address within a minute: wait 60 s, and log in again',
+  );
+  Object.assign(s.bmdb.access.devices, { add: async () => false });
+  s.pass(60_000);
+  expect(bodyOf(await post(s, 'device/authorization', body))['detail']).toBe(
+    'Too many commands wait for a person to confirm their login: wait 60 s, and log in again or with a token',
+  );
+});
+
+test('sends the person to the configured address, whatever host the command named', async () => {
+  const s = await openStand({ publicUrl: 'https://fleet.example.org/' });
+  const begun = bodyOf(await post(s, 'device/authorization', { client_id: 'shepherd', host: 'x' }));
+  expect(begun['verification_uri']).toBe('https://fleet.example.org/device');
 });
 
 test('stores neither code: the database has digests, and the token only encrypted', async () => {

@@ -66,6 +66,7 @@ test('V29: the settings make a token that is shown once, revoke it, and end othe
   const { page, console: shown, bmdb, done } = await show('settings');
   await becomes(page, '.you', /db:ann@host.*admin.*see everything.*every provider/s);
   await becomes(page, '.tokens', 'There is no token.');
+  await becomes(page, '.tokens a[href="/device"]', 'Sign in a terminal');
   await page.getByRole('button', { name: 'New token' }).click();
   await page.fill('dialog [name=name]', 'ci');
   await page.selectOption('dialog [name=role]', 'operator');

@@ -2,7 +2,7 @@ import type { Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { PATIENCE } from '../../support/patience.ts';
 import { AT_MS, machine, scriptedFleet, WATCHING } from '../scripted-fleet.ts';
-import { guardInsight } from '../scripted-guard.ts';
+import { guardInsight, LOOK } from '../scripted-guard.ts';
 import { becomes, showPage, useBrowser } from './page-scene.ts';
 
 const browser = useBrowser();
@@ -67,13 +67,16 @@ test('V28: the page of the guard shows scopes, rules and waiting machines, and l
   isClean();
 });
 
-test('a freeze with an end is asked for in hours, and what is frozen shows when it ends', async () => {
+test('a freeze with an end is asked for in hours, what is frozen shows its end, and an operator changes that end', async () => {
   const fleet = scriptedFleet(machine('a'));
   const end = { ends: 'It ends by itself.', endsAtMs: AT_MS + 80 * 60_000 };
   const scope = { sinceMs: AT_MS, started: 10, silent: 0 };
   const frozen = { scope: 'equinix', state: 'frozen', reason: 'ann: new switch' } as const;
   fleet.guard({ state: 'frozen', scopes: [...WATCHING.scopes, { ...scope, ...frozen, ...end }] });
-  const { page, isClean } = await showPage(browser, fleet, { more: { guard: guardInsight() } });
+  const manual = { frozen: { by: 'ann', kind: 'manual' }, thawsAtMs: end.endsAtMs } as const;
+  const scopes = LOOK.scopes.map((each) => (each.frozen ? { ...each, ...manual } : each));
+  const guard = () => ({ ...LOOK, scopes });
+  const { page, isClean } = await showPage(browser, fleet, { more: { guard } });
   const asked: Request[] = [];
   await page.route('**/api/v1/whoami', (route) =>
     route.fulfill({ json: { ...OPERATOR, providers: null } }),
@@ -91,5 +94,12 @@ test('a freeze with an end is asked for in hours, and what is frozen shows when 
     .toMatchObject({ verb: 'freeze-until', scope: 'fleet', untilMs: expect.any(Number) });
   const { untilMs } = asked.at(-1)!.postDataJSON() as { readonly untilMs: number };
   expect(Math.abs(untilMs - AT_MS - 2 * 3_600_000)).toBeLessThan(5 * 60_000);
+  await page.goto(new URL('/guard', page.url()).href);
+  await becomes(page, '.scopes [data-scope=equinix]', 'ann');
+  await page.click('.scopes [data-scope=equinix] button:has-text("Change the end")');
+  await page.fill('dialog input[type=number]', '3');
+  await expect
+    .poll(() => asked.at(-1)?.postDataJSON(), PATIENCE)
+    .toMatchObject({ verb: 'freeze-until', scope: 'equinix' });
   isClean();
 });

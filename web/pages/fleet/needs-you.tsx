@@ -34,7 +34,7 @@ export function NeedsYou({ count, status, guard }: NeedsProps) {
               {sinceMs !== null && <Since atMs={sinceMs} />}
               <p className="why">{text}</p>
               {kind === 'guard' && scope !== null && isFrozen(scope) && (
-                <FreezeButtons scope={scope} isFrozen isByHand />
+                <FreezeButtons scope={scope} isFrozen />
               )}
             </li>
           ))}

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { endLogin, revokeToken, whoami } from '../../api/resources.ts';
 import { Panel } from '../../parts/panel.tsx';
@@ -70,6 +71,9 @@ function Tokens() {
           />
         )}
       />
+      <p>
+        <Link to="/device">{texts.access.inTerminal}</Link>
+      </p>
       {isMaking && caller !== undefined && (
         <NewTokenDialog caller={caller} close={() => setIsMaking(false)} />
       )}
