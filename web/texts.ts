@@ -79,7 +79,7 @@ export const texts = {
     Running: 'The agent was started; the machine may be silent',
     Recovering: 'Silent for too long; Shepherd tries to bring it back',
     HandedOver: 'Its operating system is installed; Shepherd no longer manages it',
-    Quarantined: 'Shepherd leaves it alone until a person releases it',
+    Quarantined: 'Shepherd leaves it alone until a person decides or it reports again',
     Deprovisioning: 'Shepherd returns it to its provider, as requested',
     Released: 'The provider no longer lists it',
   } satisfies Record<MachineState, string>,

@@ -281,8 +281,8 @@ export const VERBS = {
     of: 'machine',
     care: 'careful',
     label: 'Quarantine',
-    cli: 'Quarantine a machine: daemons leave it alone until somebody releases it',
-    would: 'be left alone until somebody releases it',
+    cli: 'Quarantine a machine: Shepherd leaves it alone until it is released or its end comes',
+    would: 'be left alone until it is released, or until the end that you give',
     details: { untilMs: UNTIL },
   },
   /** Ends a quarantine of any kind, and the ladder's episode. */

@@ -8,7 +8,7 @@ src/adapters/bmdb/pg/access/device-logins.ts test/adapters/bmdb/pg/contract-requ
   a-device-code-is-redeemed-twice: AND (f.is_over OR f.state [-<> 'waiting'-]{+= 'refused'+})
 src/console/access/device-login.ts test/console/access/device.test.ts
   a-token-confirms-a-login: if (person.via !== 'cookie'{+ && person.via !== 'token'+}) {
-  a-second-decision-leaves-a-token: \_\_[-await book.tokens.revoke(id, person.name);-]
+  a-second-decision-leaves-a-token: \_\_[-await repository.tokens.revoke(id, person.name);-]
   a-login-gets-more-rights-than-the-person:
     [-requireWithin(person, { role, providers: person.providers });-]
 `;

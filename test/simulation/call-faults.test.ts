@@ -10,7 +10,7 @@ import { testRows } from '../support/rows.ts';
 async function callWith(fault: Omit<CallFault, 'path'>, call: Partial<PortCall> = {}) {
   const clock = createSimulatedClock();
   const faults = createCallFaults(clock, () => undefined);
-  const path = call.path ?? 'bmdb.session.settle';
+  const path = call.path ?? 'bmdb.session.applyRequest';
   const told: string[] = [];
   const tell = (what: string) => void told.push(`${what} ${clock.monotonic()}`);
   faults.add({ times: 2, forMs: 700, ...fault, path, strikeCaller: () => tell('dies') });

@@ -2,8 +2,6 @@ import { infiniteQueryOptions } from '@tanstack/react-query';
 import type { PublishedEvent } from '../../src/console/api/event-schema.ts';
 import { addressOf, read } from './ask.ts';
 
-export type { PublishedEvent as ToldEvent };
-
 interface EventsPage {
   readonly events: readonly PublishedEvent[];
   readonly next: string;

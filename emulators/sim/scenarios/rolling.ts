@@ -139,7 +139,9 @@ export async function ordersOf(
   const states = await daemon.bmdb.requests.read(keys, signal);
   return struck.map(({ device, slot, key: wanted }) => {
     const order = states.find(({ key }) => key === wanted);
-    const end = order ? `${order.state}: ${order.outcome ?? 'nothing was told yet'}` : 'not filed';
+    const end = order
+      ? `${order.state}: ${order.outcome ?? 'nothing was told yet'}`
+      : 'not submitted';
     return `${slot} (device ${device}) was not rebooted; its order is ${end}`;
   });
 }

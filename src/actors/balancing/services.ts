@@ -15,7 +15,7 @@ import { stepAll } from './step-members.ts';
 /** Interval of checks until the fleet is known. */
 const KNOWN_MS = 500;
 
-/** The chart of a pool at a balancer with its services, which work on the pool's service. */
+/** The chart of a pool at a balancer with its services, which work on its `PoolService`. */
 export function provideBalancer(
   deps: BalancingDeps,
   serviceOf: (place: BalancedPool) => PoolService,

@@ -124,10 +124,10 @@ export const METRICS = {
       'Machines that need a person: somebody must decide, or they have been silent or unreachable for too long.',
     shepherd_provider_circuit_open:
       'Is 1 while the listing of the provider is not believed and nothing is created.',
-    shepherd_provision_intents_open: 'Unsettled creations.',
+    shepherd_provision_intents_open: 'Unfinished creations.',
     shepherd_provision_over_limit:
       'Managed machines above the limit of the provider; they are kept.',
-    shepherd_provision_intent_oldest_seconds: 'Age of the oldest unsettled creation, or 0.',
+    shepherd_provision_intent_oldest_seconds: 'Age of the oldest unfinished creation, or 0.',
     redfish_bmc_unresponsive: 'BMCs that accept connections but have not answered for 15 minutes.',
   }),
   ...gauges('fleet', ['scope', ['state', GUARD_STATES]], {

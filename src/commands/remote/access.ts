@@ -29,7 +29,7 @@ export async function whoami({ client }: Session): Promise<CommandOutput> {
     ['name', who.proven ? who.name : `${who.name} (not verified)`],
     ['role', who.role],
     ['providers', who.providers?.join(', ') ?? 'all'],
-    ['by', who.via === 'none' ? 'no confirmation' : who.via],
+    ['by', who.via === 'none' ? 'not logged in' : who.via],
     ['console', client.transport.where],
   ];
   return {

@@ -81,7 +81,7 @@ export class MaybeSubmitted extends FleetError {
   readonly exitCode: number;
   constructor(key: string, cause: FleetError) {
     super(
-      `no reply to the request arrived (${cause.message}), so the request may have been submitted; ` +
+      `the result is unknown (${cause.message}), so the request may have been submitted; ` +
         `repeat the same command with --key '${key}', which submits it only once`,
       { cause },
     );

@@ -111,7 +111,7 @@ const cellOf = (value: unknown): string => {
 export type Paint = (text: string) => string;
 
 const MARKS: readonly (readonly [RegExp, 'red' | 'yellow'])[] = [
-  [/\bQuarantined · \S+|\bFROZEN\b|\bREFUSED\b|\bMISTAKEN\b/g, 'red'],
+  [/\bQuarantined · \S+|\bFROZEN\b|\bREFUSED\b/g, 'red'],
   [sharesOf('bad'), 'red'],
   [/\bRunning · silent\b|\bprovider \S+ CANNOT BE LISTED/g, 'red'],
   [/\bRecovering · \S+|\bRunning · late\b/g, 'yellow'],

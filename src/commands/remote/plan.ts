@@ -55,14 +55,14 @@ function providerText(planned: ProviderPlan, atMs: number, width: number): strin
     ...erasing,
     ...(plan.breaker === null ? [] : [`  circuit breaker open: ${plan.breaker}`]),
     ...(plan.overLimit > 0
-      ? [`  ${plan.overLimit} machines above the limit; Shepherd gives none of them back`]
+      ? [`  machines above the limit: ${plan.overLimit}; Shepherd gives none of them back`]
       : []),
     ...(plan.leftOut > 0
-      ? [`  ${plan.leftOut} free slots stay free only because of the limit`]
+      ? [`  slots that stay free only because of the limit: ${plan.leftOut}`]
       : []),
     ...indented(plan.creations.map(({ verdict, slot, reason }) => [verdict, slot, reason])),
     ...(more > 0 ? [`  and ${more} more would be created`] : []),
-    ...plan.skipped.map(({ count, reason }) => `  ${count} free slots stay free: ${reason}`),
+    ...plan.skipped.map(({ count, reason }) => `  slots that stay free: ${count} (${reason})`),
     ...indented(findings),
     ...(plan.creationCount === 0 ? ['  nothing would be created now'] : []),
   ].join('\n');

@@ -260,7 +260,7 @@ const leftOut = ({ counts, requests }: Batch): string[] => {
   if (all === requests.length) return [];
   const { open, done, refused } = counts;
   return [
-    `only the first of ${all} requests are shown; in total: ${done} done, ${refused} refused, ${open} open`,
+    `only the first ${requests.length} of ${all} requests are shown; in total: ${done} done, ${refused} refused, ${open} open`,
   ];
 };
 
@@ -286,8 +286,8 @@ async function whyOpen(
     const spent = fleet.budget
       .filter(({ permits, budget }) => permits >= budget)
       .map(
-        ({ scope, permits }) =>
-          `${scope}: ${permits} machines are being recovered, which is the maximum`,
+        ({ scope, permits, budget }) =>
+          `${scope}: ${permits} of ${budget} recovery permits are in use`,
       );
     const guard = guardTexts(fleet).filter((line) => !line.endsWith('not frozen'));
     return [WAITS, ...guard, ...spent, ...untended(requests, await client.get<Pools>('/pools'))];

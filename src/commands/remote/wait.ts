@@ -63,10 +63,10 @@ function barred({ state, substate, reason }: Machine, wanted: string): string | 
   const why = reason === null ? '' : ` (${reason})`;
   if (state === 'HandedOver' && wanted !== 'HandedOver') return 'it was handed over';
   if (state === 'Quarantined' && substate !== 'byOperator' && wanted !== 'Quarantined') {
-    return `it is quarantined${why}, and daemons leave it alone until somebody releases it`;
+    return `it is quarantined${why}, and Shepherd leaves it alone`;
   }
   if (state === 'Provisioned' && substate === 'failed' && wanted !== 'Deprovisioning') {
-    return `its provider no longer lists it${why}`;
+    return `its installation failed for good${why}`;
   }
   return null;
 }
@@ -83,7 +83,7 @@ const LOOK_MS = 500;
 const FILLING_MS = 15_000;
 
 /**
- * `shepherd machine wait`: waits until a machine meets a condition. Exit status: 0 met, 1 can no longer be met,
+ * `shepherd machine wait`: waits until a machine meets a condition. Exit status: 0 reached, 1 can no longer be reached,
  * 3 timed out. A console that does not answer is asked again.
  */
 export async function waitForMachine(

@@ -86,11 +86,11 @@ async function orderMachine(stage: ConformanceStage, unused: ProviderMachine, ma
 /** A failed creation may have succeeded: waits for its machine if that is possible. */
 async function lateComer(stage: ConformanceStage, mark: Witness, failure: unknown) {
   const { patience, ledger } = stage;
-  const entry = ledger.creations.filter(({ witness: its }) => its === mark);
-  const answer = entry.find(({ id }) => id !== null);
+  const entries = ledger.creations.filter(({ witness: its }) => its === mark);
+  const answer = entries.find(({ id }) => id !== null);
   if (answer) return `the creation returned machine ${answer.id}`;
   const mayBe =
-    facetsOf(failure).outcome === 'unknown' || entry.some(({ state }) => state === 'unknown');
+    facetsOf(failure).outcome === 'unknown' || entries.some(({ state }) => state === 'unknown');
   const limits = { timeoutMs: mayBe ? patience.bootMs : 0, intervalMs: patience.syncMs };
   try {
     const id = await stage.until('the machine shows up', limits, async () => {

@@ -21,7 +21,7 @@ const destroy: ConformanceStep = {
     const calls = await destroyUntilGone(stage, id, bound);
     return calls === 0
       ? 'destroyed with two simultaneous calls'
-      : `destroyed after ${calls} more calls`;
+      : `destroyed after ${calls} more ${calls === 1 ? 'call' : 'calls'}`;
   },
 };
 

@@ -68,7 +68,7 @@ export function addMachines(api: Api, { fleet, index, clock }: MachinesDeps): vo
         offset === undefined
           ? walks.page(wanted, next ?? null)
           : window({ ...wanted, offset, next });
-      if (!page) throw malformed('next', 'it is not one that a page before told');
+      if (!page) throw malformed('next', 'it is not the `next` of an earlier page');
       return {
         atMs: fleet.frame().atMs,
         total: listing.rows.size,

@@ -17,7 +17,7 @@ import {
 } from './provider-schema.ts';
 import { text, wholeNumber } from './schemas.ts';
 
-/** Maximum shelf rows and unsettled creations listed per provider; `total` counts all. */
+/** Maximum cooldowns and unfinished creations listed per provider; `total` counts all. */
 const TOLD_MAX = 300;
 
 export interface ProvidersDeps {
@@ -93,7 +93,7 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
       const filter = { terms: [{ kind: 'provider', values: [provider] }] } as const;
       const listing = await index.listing(filter, 'slot');
       const page = walks.page({ listing, sort: 'slot', descending: false, limit }, next);
-      if (!page) throw malformed('next', 'it is not one that a page before told');
+      if (!page) throw malformed('next', 'it is not the `next` of an earlier page');
       return {
         atMs: fleet.nowMs(),
         total: listing.rows.size,

@@ -15,7 +15,9 @@ export const WebhookSchema = named(
     types: listOf(text).nullable().describe('Types of events. Null: all types, or not configured.'),
     toldTo: text
       .nullable()
-      .describe('Number of the last event that was delivered or failed. Null: none yet.'),
+      .describe(
+        'Events up to this number were delivered, have failed, or are not wanted. Null: none yet.',
+      ),
     deliveredAtMs: Milliseconds.nullable().describe('Time of the last success.'),
     disabledAtMs: Milliseconds.nullable().describe('When the receiver answered that it is gone.'),
     disabledReason: text.nullable(),

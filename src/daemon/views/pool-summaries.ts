@@ -18,13 +18,9 @@ export interface PoolsRead {
   readonly leases: readonly LeaseRow[];
   readonly machines: Iterable<MemberMachine>;
   /** The last look at a balancer; null: none. Absent: no looks. */
-  readonly seen?: (at: BalancedPool) => ObservedPool | null;
+  readonly seen?: (at: PoolName) => ObservedPool | null;
 }
 
-interface BalancedPool {
-  readonly pool: string;
-  readonly balancer: string;
-}
 interface MemberMachine {
   /** Null: its slot is unknown. */
   readonly slot: Slot | null;
@@ -42,7 +38,7 @@ export interface ObservedPool {
 export function poolSummaries(read: PoolsRead): readonly PoolSummary[] {
   const { pools, balancers, rows, leases, seen = () => null } = read;
   const members = membersByPlace(read.machines);
-  const places = new Map<string, BalancedPool>();
+  const places = new Map<string, PoolName>();
   const wanted = pools.flatMap(({ pool, balancers: names }) =>
     names.map((balancer) => ({ pool, balancer })),
   );
@@ -76,7 +72,7 @@ export function poolSummaries(read: PoolsRead): readonly PoolSummary[] {
     });
 }
 
-const keyOf = ({ pool, balancer }: BalancedPool): string => `${pool}\n${balancer}`;
+const keyOf = ({ pool, balancer }: PoolName): string => `${pool}\n${balancer}`;
 
 interface Placed {
   readonly slot: Slot | null;

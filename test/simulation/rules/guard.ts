@@ -149,7 +149,7 @@ export const GUARD: readonly SimulationRule[] = [
       for (const { scope, before, after } of changesOf(step, 'guard')) {
         if (step.kind !== 'write') continue;
         const [was, is] = [before?.frozen ?? null, after?.frozen ?? null];
-        const isByPerson = step.call.path === 'bmdb.session.settle';
+        const isByPerson = step.call.path === 'bmdb.session.applyRequest';
         const isOver = was !== null && was.untilMs !== null && was.untilMs <= step.atMs;
         if (was?.kind === 'manual' && is?.kind !== 'manual' && !isByPerson && !isOver) {
           say(`${scope}: a freeze by ${was.by} ends by itself`);

@@ -18,7 +18,7 @@ export const DEADLY: readonly string[] = [
   'bmdb.session.intents.open',
   'bmdb.session.intents.progress',
   'bmdb.session.intents.adopt',
-  'bmdb.session.settle',
+  'bmdb.session.applyRequest',
   'bmdb.work.note',
   'bmdb.work.finish',
   'bmdb.work',

@@ -21,7 +21,7 @@ const WRITES = [
   'bmdb.session.intents',
   'bmdb.session.intents.open',
   'bmdb.session.intents.adopt',
-  'bmdb.session.settle',
+  'bmdb.session.applyRequest',
   'bmdb.session.balancing',
   'bmdb.session.updateProvided',
   'bmdb.guard',

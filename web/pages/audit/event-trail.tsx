@@ -1,5 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { eventsBack, type ToldEvent } from '../../api/events.ts';
+import type { PublishedEvent } from '../../../src/console/api/event-schema.ts';
+import { eventsBack } from '../../api/events.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { MachineLink } from '../../parts/machine-link.tsx';
 import { More } from '../../parts/more.tsx';
@@ -52,7 +53,7 @@ export function EventTrail({ search, change }: TrailProps) {
   );
 }
 
-const Row = ({ event }: { readonly event: ToldEvent }) => (
+const Row = ({ event }: { readonly event: PublishedEvent }) => (
   <tr data-event={event.type}>
     <th scope="row">
       <Moment atMs={event.atMs} />
@@ -69,7 +70,7 @@ const Row = ({ event }: { readonly event: ToldEvent }) => (
 );
 
 /** The target of an event without a machine. */
-function scopeOf({ details }: ToldEvent): string {
+function scopeOf({ details }: PublishedEvent): string {
   const { scope, verb, name } = details as Readonly<Record<string, unknown>>;
   const told = [scope, verb, name].find((each) => typeof each === 'string');
   return typeof told === 'string' ? told : texts.none;

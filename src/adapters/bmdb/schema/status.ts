@@ -123,7 +123,7 @@ const COUNTED: readonly (readonly [kind: string, table: string, which: string])[
   ],
   ['waiting after a failure', 'work_backoff', 'until > now()'],
   ['recovery permits', 'recovery_permits', 'true'],
-  ['unsettled creations', 'provision_intents', `state IN ('open', 'unresolved')`],
+  ['unfinished creations', 'provision_intents', `state IN ('open', 'unresolved')`],
 ];
 
 async function readCounts(client: pg.ClientBase): Promise<Record<string, number>> {

@@ -25,7 +25,7 @@ export async function refuseUnlessThrowAway(client: pg.ClientBase, name: string)
   if (machines + intents + records > 0 && database.comment !== THROW_AWAY) {
     const mark = `COMMENT ON DATABASE "${name}" IS '${THROW_AWAY}'`;
     throw new UsageError(
-      `the database "${name}" is the only record of ${machines} machines, ${intents} unsettled ` +
+      `the database "${name}" is the only record of ${machines} machines, ${intents} unfinished ` +
         `creations and ${records} records of drivers; if they are worthless, its owner must mark it first: ${mark}`,
     );
   }

@@ -94,7 +94,7 @@ export function createSubmission(deps: SubmissionDeps): Submission {
       }
       submitting.add(key);
       try {
-        return await fileOnce(deps, ask, asker);
+        return await submitOnce(deps, ask, asker);
       } finally {
         submitting.delete(key);
       }
@@ -109,15 +109,15 @@ export function createSubmission(deps: SubmissionDeps): Submission {
   };
 }
 
-async function fileOnce(
+async function submitOnce(
   deps: SubmissionDeps,
   ask: ActionRequest,
   asker: Asker,
 ): Promise<Submitted> {
-  if (!isOfMachines(ask)) return { request: await fileAtLarge(deps, ask, asker) };
+  if (!isOfMachines(ask)) return { request: await submitAtLarge(deps, ask, asker) };
   return isBulk(selectorOf(ask))
     ? { batch: await submitBatch(deps, ask, asker) }
-    : { request: await fileOne(deps, ask, asker) };
+    : { request: await submitOne(deps, ask, asker) };
 }
 
 const commonOf = (ask: ActionRequest, { person }: Pick<Asker, 'person'>) => ({
@@ -127,7 +127,7 @@ const commonOf = (ask: ActionRequest, { person }: Pick<Asker, 'person'>) => ({
   ...(ask.validForMs !== undefined && { validForMs: ask.validForMs }),
 });
 
-async function fileAtLarge(deps: SubmissionDeps, ask: AskAtLarge, asker: Asker) {
+async function submitAtLarge(deps: SubmissionDeps, ask: AskAtLarge, asker: Asker) {
   requireAtLarge(deps, ask, asker);
   return deps.requests.submit({ key: asker.key, ...commonOf(ask, asker), what: thingOf(ask) });
 }
@@ -166,7 +166,11 @@ function named<T>(look: () => T): T {
 }
 
 /** A repeated key means the same machine again, whatever is on the slot now. */
-async function fileOne(deps: SubmissionDeps, ask: MachineAsk, asker: Asker): Promise<RequestState> {
+async function submitOne(
+  deps: SubmissionDeps,
+  ask: MachineAsk,
+  asker: Asker,
+): Promise<RequestState> {
   const { key, person } = asker;
   const wish = wishOf(ask);
   const [before] = await deps.requests.read([key], new AbortController().signal);

@@ -48,7 +48,7 @@ describe('the undoing of all migrations', () => {
     ['somebody is alive on it, marked or not', [`${SESSION} '1 minute')`, MARK], /1 live sessions/],
     ['it records a machine', [MACHINE], /1 machines, 0 unsettled.*COMMENT ON DATABASE "postgres"/],
     ['a device may have been created', [`${INTENT} 'unresolved')`], /0 machines, 1 unsettled/],
-    ['a driver claimed something at its vendor', [RECORD], /0 unsettled creations and 1 records/],
+    ['a driver claimed something at its vendor', [RECORD], /0 unfinished creations and 1 records/],
     [
       'the mark says something else',
       [MACHINE, `COMMENT ON DATABASE postgres IS 'not throw-away'`],
