@@ -63,7 +63,7 @@ function barred({ state, substate, reason }: Machine, wanted: string): string | 
   const why = reason === null ? '' : ` (${reason})`;
   if (state === 'HandedOver' && wanted !== 'HandedOver') return 'it was handed over';
   if (state === 'Quarantined' && substate !== 'byOperator' && wanted !== 'Quarantined') {
-    return `it is quarantined${why}, and Shepherd leaves it alone`;
+    return `it is quarantined${why}, so a person must act`;
   }
   if (state === 'Provisioned' && substate === 'failed' && wanted !== 'Deprovisioning') {
     return `its installation failed for good${why}`;
