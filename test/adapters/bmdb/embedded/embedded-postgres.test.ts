@@ -171,8 +171,8 @@ describe('the embedded PostgreSQL', () => {
       await writeFile(path.join(dataDir, name), 'known');
     }
     await chmod(dataDir, 0o777);
-    await expect(openDataDirectory(dataDir, null)).rejects.toThrow('others may write to');
-    expect(complaintAboutDataDirectory(dataDir)).toMatch('others may write to');
+    await expect(openDataDirectory(dataDir, null)).rejects.toThrow('other users may write to');
+    expect(complaintAboutDataDirectory(dataDir)).toMatch('other users may write to');
     await chmod(dataDir, 0o755);
     const mine = process.geteuid!();
     if (mine === 0) await chown(dataDir, 65_534, 65_534);
