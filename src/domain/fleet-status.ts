@@ -1,5 +1,6 @@
 import { lostAtMs } from './eligibility.ts';
 import type { Headline, Share, ShareWord } from './headline.ts';
+import { shortName } from './ids.ts';
 import type { MachineRow, Process } from './machine.ts';
 import type { LossPolicy } from './policy.ts';
 import { scopeName } from './recovery/guard-judgement.ts';
@@ -147,18 +148,19 @@ export function nextOfMachine(
   { nowMs, loss }: { readonly nowMs: number; readonly loss: LossPolicy },
 ): NextEvent | null {
   const place = `${state}/${substate}`;
+  const name = shortName(slot);
   const events: (NextEvent | null)[] = [];
-  if (place === 'Running/late') events.push(at(lostAtMs(row, loss), `${slot} counts as silent`));
+  if (place === 'Running/late') events.push(at(lostAtMs(row, loss), `${name} counts as silent`));
   if ((place === 'Running/silent' || place === 'Recovering/coolingDown') && !isBarred) {
-    events.push(at(waitEndMs(row), `recovery of ${slot} is tried again`));
+    events.push(at(waitEndMs(row), `recovery of ${name} is tried again`));
   }
   if (place === 'Provisioned/backingOff') {
-    const text = `the agent of ${slot} is started again`;
+    const text = `the agent of ${name} is started again`;
     events.push(at(backoffEndMs(row, 'ShepherdAgentStart'), text));
   }
   if (UNHEARD.has(place) && !needsHuman) {
     events.push(
-      at(unheardTooLongAtMs(row, loss), `${slot} needs a person, unless its agent reports`),
+      at(unheardTooLongAtMs(row, loss), `${name} needs a person, unless its agent reports`),
     );
   }
   return earliest(events, nowMs);

@@ -18,6 +18,14 @@ export type ProviderName = Brand<string, 'ProviderName'>;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const isUuid = (text: string): boolean => UUID.test(text);
 
+const SHORT_CHARACTERS = 8;
+
+/** The short name of a slot for people: a UUID is cut to its beginning. Commands and the search take it, too. */
+export function shortName(name: string): string {
+  const at = name.indexOf('/') + 1;
+  return isUuid(name.slice(at)) ? name.slice(0, at + SHORT_CHARACTERS) : name;
+}
+
 /**
  * Reads a UUID in any form that libraries write: with or without dashes, in braces, as a URN, in
  * any case. Returns the canonical form; null: the text is no UUID.

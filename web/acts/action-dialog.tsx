@@ -3,7 +3,7 @@ import { useState, type FormEvent, type ReactNode } from 'react';
 import { described, type MachineVerb } from '../../src/domain/verbs.ts';
 import { RequestRefusal } from '../api/ask.ts';
 import { Dialog } from '../parts/dialog.tsx';
-import { shortName } from '../parts/machine-link.tsx';
+import { shortName } from '../../src/domain/ids.ts';
 import { AsCommand } from '../parts/copy.tsx';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';

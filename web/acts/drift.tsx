@@ -1,5 +1,5 @@
 import type { PreviewAnswer } from '../../src/console/api/submit/answers.ts';
-import { shortName } from '../parts/machine-link.tsx';
+import { shortName } from '../../src/domain/ids.ts';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';
 

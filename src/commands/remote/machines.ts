@@ -1,5 +1,6 @@
 import { spanText } from '../../lib/texts.ts';
 import { columnOf, LINE_FIELD_NAMES, lineField } from '../../domain/line-fields.ts';
+import { shortName } from '../../domain/ids.ts';
 import { wantedTraits, type TraitFilter } from '../../domain/traits.ts';
 import { columnLines, noteLines, paragraph, timeText } from '../layout.ts';
 import type { Fleet, MachinePage, MachineRow } from './answers.ts';
@@ -107,7 +108,10 @@ const heardText = ({ lastHeartbeatAtMs }: MachineRow, atMs: number): string =>
 /** One line for each machine, its notes below the line, and the state of the fleet at the end. */
 function tableFor(page: Pages, fleet: Fleet, width: number): string {
   const columns = columnsAt(page.atMs).filter(({ isWide }) => !isWide);
-  const cells = page.machines.map((row) => columns.map(({ of }) => of(row)));
+  const cells = page.machines.map((row) => {
+    const shown = { ...row, slot: shortName(row.slot) };
+    return columns.map(({ of }) => of(shown));
+  });
   const { head, lines, below } = laidOut(
     columns.map(({ name }) => name),
     cells,

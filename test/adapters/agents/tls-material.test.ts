@@ -54,7 +54,9 @@ describe('development certificates', () => {
     vi.restoreAllMocks();
     if (isRoot) chownSync(dir, 0, 0);
     chmodSync(dir, 0o770);
-    await expect(createDevCertificates({ dir, names: [] })).rejects.toThrow('other users may write to');
+    await expect(createDevCertificates({ dir, names: [] })).rejects.toThrow(
+      'other users may write to',
+    );
     const empty = join(scratch, 'empty');
     mkdirSync(empty);
     chmodSync(empty, 0o777);

@@ -11,7 +11,7 @@ import { machine } from '../../live/model.ts';
 import { useStore } from '../../live/store.ts';
 import { Notice, Panel } from '../../parts/panel.tsx';
 import { CopyButton } from '../../parts/copy.tsx';
-import { shortName } from '../../parts/machine-link.tsx';
+import { shortName } from '../../../src/domain/ids.ts';
 import { StateMark } from '../../parts/state.tsx';
 import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';

@@ -1,6 +1,7 @@
 import { AskButton } from '../../acts/at-large.tsx';
 import type { ProviderInFull } from '../../api/types.ts';
-import { MachineLink, partsOf, shortName } from '../../parts/machine-link.tsx';
+import { shortName } from '../../../src/domain/ids.ts';
+import { MachineLink, partsOf } from '../../parts/machine-link.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Until } from '../../parts/time.tsx';
