@@ -86,7 +86,7 @@ test('--check-config accepts a good file, and starts nothing', async () => {
   const { ended } = shepherd(['run', '--config', configWith({}), '--check-config'], {
     METAL_TOKEN: emulator.tokens.project,
   });
-  expect(await ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/is good\n$/) });
+  expect(await ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/is valid\n$/) });
 });
 
 describe('C6: mistakes reported before anything is started', () => {

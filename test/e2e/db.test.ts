@@ -127,7 +127,7 @@ describe('the life of a database', () => {
       down('other', '--throw-away'),
       down(name, '--throw-away'),
     ]);
-    const says = [/say so with --throw-away/, /called "life", not "other"/, /1 live sessions/];
+    const says = [/confirm with --throw-away/, /called "life", not "other"/, /1 live sessions/];
     for (const [at, { code, stderr }] of refusals.entries()) {
       expect(code).toBe(2);
       expectOneLine(stderr, says[at]!);
@@ -164,7 +164,7 @@ describe('the life of a database', () => {
     );
     expectRefused(
       changed,
-      /configures the embedded database.*"shepherd db" is for a database given/,
+      /uses the embedded database, which the daemon itself runs.*use "shepherd db" only with/,
     );
   });
 });
