@@ -76,7 +76,7 @@ test('the page shows a machine of a real fleet go from Reserved to Running, and 
       await asked.filter({ hasText: 'its fans are loud' }).waitFor();
       await page.locator(`[data-request="${key}"][data-standing=done]`).waitFor();
       expect(await page.locator('[data-request]').count(), 'it was asked for once').toBe(1);
-      expect(await asked.innerText()).toMatch(/reboot[^]*ann\s+a claim/);
+      expect(await asked.innerText()).toMatch(/reboot[^]*ann\s+not verified/);
       // A browser complains of a changed machine (412).
       expect(complaints.filter((text) => !text.includes('status of 412'))).toEqual([]);
     });

@@ -46,8 +46,8 @@ describe('the undoing of all migrations', () => {
     ['its name is not the one given', [], /usage: .*called "postgres", not "other"/],
     ['somebody is alive on it', [`${SESSION} interval '1 minute')`], /1 live sessions.*stop them/],
     ['somebody is alive on it, marked or not', [`${SESSION} '1 minute')`, MARK], /1 live sessions/],
-    ['it records a machine', [MACHINE], /1 machines, 0 unsettled.*COMMENT ON DATABASE "postgres"/],
-    ['a device may have been created', [`${INTENT} 'unresolved')`], /0 machines, 1 unsettled/],
+    ['it records a machine', [MACHINE], /1 machines, 0 unfinished.*COMMENT ON DATABASE "postgres"/],
+    ['a device may have been created', [`${INTENT} 'unresolved')`], /0 machines, 1 unfinished/],
     ['a driver claimed something at its vendor', [RECORD], /0 unfinished creations and 1 records/],
     [
       'the mark says something else',
