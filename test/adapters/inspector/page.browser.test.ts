@@ -40,7 +40,7 @@ test('hands the chosen machine to the Stately inspector once a person agrees', a
     expect(await page.getByRole('status').innerText()).toBe('Live');
     expect(asked).toEqual(['https://stately.ai/inspect']);
     await relay.close();
-    await page.getByRole('status').filter({ hasText: 'The daemon has gone' }).waitFor();
+    await page.getByRole('status').filter({ hasText: 'The daemon has ended' }).waitFor();
     expect(complaints).toEqual([]);
   });
   cast.stop();
