@@ -26,7 +26,11 @@ test('V34: the audit shows each request with user and reason, filters by its add
     bmdb.requests.submit({ key, by, reason, what: { verb: 'freeze', scope: 'fleet' } });
   await freeze('one', 'ann', ATTACK);
   await becomes(page, '[data-request=one]', ATTACK);
-  await becomes(page, '[data-request=one]', /freeze.*the fleet.*ann.*not verified.*open.*expires in/s);
+  await becomes(
+    page,
+    '[data-request=one]',
+    /freeze.*the fleet.*ann.*not verified.*open.*expires in/s,
+  );
   await freeze('two', 'bob', 'works on the \u202eswitches');
   await becomes(page, '[data-request=two]', 'works on the \\u{202e}switches');
   expect(await page.title()).not.toBe('owned');
