@@ -67,7 +67,7 @@ test('V28: the page of the guard shows scopes, rules and waiting machines, and l
   isClean();
 });
 
-test('a freeze with an end is asked for in hours, what is frozen shows its end, and an operator changes that end', async () => {
+test('asks for the end of a freeze in hours, shows it, and lets an operator change it', async () => {
   const fleet = scriptedFleet(machine('a'));
   const end = { ends: 'It ends by itself.', endsAtMs: AT_MS + 80 * 60_000 };
   const scope = { sinceMs: AT_MS, started: 10, silent: 0 };
