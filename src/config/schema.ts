@@ -1,8 +1,9 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../domain/backoff.ts';
 import type { BackoffDescriptor } from '../domain/backoff.ts';
+import { CONDITION_EFFECTS, CONDITION_TYPE } from '../domain/conditions.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS, HOST_KEY_POLICIES } from '../domain/policy.ts';
 import { DEFAULT_GUARD } from '../domain/recovery/guard-judgement.ts';
 import { formatDuration } from '../settings/duration.ts';
@@ -60,6 +61,7 @@ export const configSchema = (around: Surroundings, drivers: typeof DRIVER_TABLES
         .prefault('5s'),
       listInterval: leaf.duration('Interval of listings of each provider.').prefault('1m'),
     }),
+    conditions: conditionsSchema(),
     statistics: filledSection({
       interval: leaf.duration('Interval of counting the whole fleet.', 1000).prefault('1m'),
     }),
@@ -353,6 +355,21 @@ const guardSchema = () =>
       )
       .prefault(DEFAULT_GUARD.unreachablePercent),
   });
+
+const conditionsSchema = () =>
+  z
+    .record(
+      z
+        .string()
+        .regex(CONDITION_TYPE, {
+          error: 'is no type of a condition; give a name such as disk-failing',
+        }),
+      leaf.choice(
+        CONDITION_EFFECTS,
+        'What a condition of this type does. tell (default): it is shown. no-new-work: no machine is created on the slot. drain: the machine also leaves its pools.',
+      ),
+    )
+    .prefault({});
 
 const consoleSchema = (around: Surroundings) =>
   filledSection(consoleSettings(around))

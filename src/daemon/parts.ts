@@ -190,6 +190,7 @@ export async function openParts(given: Means, ports: Ports) {
     ),
     heard$: server.heard$,
     loss,
+    conditions: { effects: config.conditions, guard: config.guard },
     scanMs: config.mirror.scanInterval,
     scanGapMs: tuning.scanGapMs,
     // The end of a session sends no wake, so changes are polled even with wakes.

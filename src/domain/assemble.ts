@@ -1,4 +1,5 @@
 import { finish, type InterruptibleWork } from '../lib/steps.ts';
+import type { ConditionRow } from './conditions.ts';
 import { slot as slotName, slotOf, type ProviderName, type Slot } from './ids.ts';
 import type {
   HoldRow,
@@ -18,6 +19,7 @@ export interface Rows {
   readonly intents: readonly IntentRow[];
   readonly holds: readonly HoldRow[];
   readonly penalties: readonly PenaltyRow[];
+  readonly conditions: readonly ConditionRow[];
   /** Open requests. Those that concern no slot are ignored. */
   readonly requests: readonly RequestRow[];
 }
@@ -61,6 +63,7 @@ const emptyDraft = (slot: Slot, provider: ProviderName) => ({
   ...{ rows: NONE as readonly MachineRow[], used: NONE as readonly ProviderMachine[] },
   ...{ holds: NONE as readonly HoldRow[], penalty: null as PenaltyRow | null },
   requests: NONE as readonly RequestRow[],
+  conditions: NONE as readonly ConditionRow[],
 });
 const NONE: readonly never[] = [];
 /** Rows and devices of one slot. */
@@ -99,7 +102,7 @@ export function* assembling(
   const facts = new Map<Slot, SlotFacts>();
   for (const found of (yield* draft(rows, sightings)).values()) {
     yield;
-    const { slot, provider, intent, holds, penalty, requests } = found;
+    const { slot, provider, intent, holds, penalty, conditions, requests } = found;
     const [row = null] = found.rows;
     const sighting = sightings.get(provider);
     facts.set(slot, {
@@ -111,6 +114,7 @@ export function* assembling(
       intent,
       holds,
       penalty,
+      conditions,
       requests,
       conflict: conflictOf(found, sighting),
     });
@@ -151,7 +155,8 @@ function* draft(rows: Rows, sightings: Sightings): InterruptibleWork<Map<Slot, S
     drafts.set(slot, found);
     return found;
   };
-  const known = (row: HoldRow | PenaltyRow) => drafts.get(slotName(row.provider, row.slotId));
+  const known = (row: HoldRow | PenaltyRow | ConditionRow) =>
+    drafts.get(slotName(row.provider, row.slotId));
   for (const row of rows.machines) {
     yield;
     if (!row.provided) continue;
@@ -172,6 +177,10 @@ function* draft(rows: Rows, sightings: Sightings): InterruptibleWork<Map<Slot, S
   for (const hold of rows.holds) {
     const found = known(hold);
     if (found) found.holds = [...found.holds, hold];
+  }
+  for (const condition of rows.conditions) {
+    const found = known(condition);
+    if (found) found.conditions = [...found.conditions, condition];
   }
   for (const penalty of rows.penalties) Object.assign(known(penalty) ?? {}, { penalty });
   for (const [slot, requests] of requestsBySlot(rows.requests)) {

@@ -1,4 +1,5 @@
 import type { MemberRow } from './balancing/members.ts';
+import type { ConditionRow } from './conditions.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
 import type { StandingRung } from './recovery/rungs.ts';
 import { forTraits, TRAITS, type Traits } from './traits.ts';
@@ -6,6 +7,8 @@ import type { DrainMode, HoldKind, OrderVerb, ProviderHoldKind, Verb } from './v
 
 export { DRAIN_MODES, HOLD_KINDS, PROVIDER_HOLD_KINDS } from './verbs.ts';
 export type { DrainMode, HoldKind, ProviderHoldKind } from './verbs.ts';
+export { FREEZE_KINDS } from './recovery/guard-row.ts';
+export type { FreezeKind, GuardRow } from './recovery/guard-row.ts';
 
 /**
  * The known facts about a machine, as plain data. Times are epoch milliseconds of the database
@@ -83,30 +86,6 @@ export interface RequestRow {
   readonly pool?: { readonly pool: string; readonly balancer: string | null };
 }
 
-/** The guard's decision for the fleet or one provider. */
-export interface GuardRow {
-  /** `fleet`, or a provider. */
-  readonly scope: string;
-  /** Null: recovery is not frozen. */
-  readonly frozen: {
-    readonly atMs: number;
-    readonly by: string;
-    /** `silence` and `probes` end by themselves; `manual` at its time or by an operator. */
-    readonly kind: FreezeKind;
-    readonly reason: string;
-    /** When an operator's freeze ends by itself; null: it does not. */
-    readonly untilMs: number | null;
-  } | null;
-  /** While frozen: since when few enough machines are silent; null: too many are. */
-  readonly calmSinceMs: number | null;
-  /** An operator has seen the machines silent before then: they cause no further freeze. */
-  readonly thawedAtMs: number | null;
-  /** Fleet only: since when heartbeats have been received without a break; null: not now. */
-  readonly ingestUpSinceMs: number | null;
-}
-export const FREEZE_KINDS = ['manual', 'silence', 'probes'] as const;
-export type FreezeKind = (typeof FREEZE_KINDS)[number];
-
 /** The TypeScript type of each kind of database value. */
 interface Kinds {
   text: string;
@@ -114,7 +93,7 @@ interface Kinds {
   int: number;
   bool: boolean;
   bigint: bigint;
-  seconds: readonly number[];
+  numbers: readonly number[];
   provider: ProviderName;
   status: ProviderStatus;
   result: InstallationResult;
@@ -126,6 +105,13 @@ interface Kinds {
 type FieldKind = keyof Kinds | `${keyof Kinds}?`;
 /** A kind with `?` may be null. `machine-row.ts` maps each letter in `sql` to its table. */
 export type Field = readonly [kind: FieldKind, sql: string, note?: string];
+
+/** An aggregate over the slot's counted recoveries; nothing is looked up while there are none. */
+const ofEpisodes = (aggregate: string) =>
+  `CASE WHEN (SELECT EXISTS (SELECT 1 FROM recovery_episodes)) THEN (
+    SELECT ${aggregate} FROM recovery_episodes z WHERE z.provider = p.provider
+      AND z.slot_id = coalesce(p.provider_reservation_id, p.provider_id)
+      AND z.counted AND z.began_at > now() - interval '30 days') END`;
 
 /**
  * The columns of a machine's row, each described once. The types of the parts, their reading from
@@ -149,6 +135,20 @@ export const MACHINE_PARTS = {
       `(SELECT string_agg(l.key || '=' || l.value, ',' ORDER BY l.key COLLATE "C")
         FROM slot_labels x, jsonb_each_text(x.labels) l WHERE x.provider = p.provider
           AND x.slot_id = coalesce(p.provider_reservation_id, p.provider_id))`,
+    ],
+    episodes: [
+      'numbers',
+      ofEpisodes(
+        'array_agg(round(extract(epoch FROM z.began_at) * 1000)::int8 ORDER BY z.began_at DESC)',
+      ),
+      'When its counted recoveries of the last 30 days began, newest first.',
+    ],
+    healedBy: [
+      'text?',
+      ofEpisodes(
+        '(array_agg(z.rung ORDER BY z.began_at DESC) FILTER (WHERE z.healed_at IS NOT NULL))[1]',
+      ),
+      'The rung that last brought it back, in these recoveries. Null: none did.',
     ],
   },
   /** Consecutive complete listings without the device; null: the last listing had it. */
@@ -195,8 +195,8 @@ export const MACHINE_PARTS = {
   },
   /** Durations from a request to its proof: at most `BOOT_TIMES_KEPT`, newest first. */
   bootTimes: {
-    reboot: ['seconds', 'c.reboot_seconds'],
-    reinstall: ['seconds', 'c.reinstall_seconds'],
+    reboot: ['numbers', 'c.reboot_seconds'],
+    reinstall: ['numbers', 'c.reinstall_seconds'],
   },
   /** Work ordered by an operator; at most one order is open. Leaves out expired orders. */
   order: {
@@ -216,6 +216,7 @@ export const MACHINE_PARTS = {
     kind: ['quarantine', 'q.kind'],
     reason: ['text', 'q.reason'],
     untilMs: ['ms?', 'q.until'],
+    cause: ['text?', 'q.cause', 'Heartbeats end no quarantine with a cause: `chronic`, `retired`.'],
   },
   /** A request to give the machine back to its provider. */
   deprovision: {
@@ -389,6 +390,8 @@ export interface SlotFacts {
   readonly intent: IntentRow | null;
   readonly holds: readonly HoldRow[];
   readonly penalty: PenaltyRow | null;
+  /** What is known to be wrong with the machine. `holds` includes the holds that follow. */
+  readonly conditions: readonly ConditionRow[];
   /** Operators' requests about this slot that are not applied yet, oldest first. */
   readonly requests: readonly RequestRow[];
   /** Why the slot has a conflict (several rows or devices, or a device not ours); else null. */

@@ -103,6 +103,7 @@ export function agentStartContract(s: BmdbStage): void {
         kind: 'conflict',
         reason: 'key changed',
         untilMs: null,
+        cause: null,
       });
       expect((await s.h.events(id)).at(-1)).toBe('quarantined conflict: key changed');
       await s.h.pass(2 * MINUTE);
@@ -118,17 +119,19 @@ export function agentStartContract(s: BmdbStage): void {
         quarantine: { kind: 'conflict', reason: 'key changed' },
       });
       const row = await read(id);
-      expect(row.quarantine).toEqual({ ...byOperator, untilMs: null });
+      expect(row.quarantine).toEqual({ ...byOperator, untilMs: null, cause: null });
       expect(row.backoffs).toContainEqual(expect.objectContaining({ cause: 'host key' }));
     });
 
     it('replaces an operator’s temporary quarantine by a permanent one', async () => {
       const untilMs = (await now()) - MINUTE;
-      const id = await add({ quarantine: { kind: 'byOperator', reason: 'moved', untilMs } });
+      const id = await add({
+        quarantine: { kind: 'byOperator', reason: 'moved', untilMs, cause: null },
+      });
       const work = await s.session.claim('ShepherdAgentStart', id);
       const quarantine = { kind: 'conflict', reason: 'key changed' } as const;
       await work.fail(STEADY, 'host key', { quarantine });
-      expect((await read(id)).quarantine).toEqual({ ...quarantine, untilMs: null });
+      expect((await read(id)).quarantine).toEqual({ ...quarantine, untilMs: null, cause: null });
     });
   });
 }

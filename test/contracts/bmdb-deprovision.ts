@@ -75,7 +75,7 @@ export function deprovisionContract(s: BmdbStage): void {
     });
 
     it.each(['needsHuman', 'byOperator'] as const)('ends a quarantine %s', async (kind) => {
-      const id = await add({ quarantine: { kind, reason: 'x', untilMs: null } });
+      const id = await add({ quarantine: { kind, reason: 'x', untilMs: null, cause: null } });
       expect(await request(id)).toMatchObject({ state: 'done' });
       expect(await read(id)).toMatchObject({ quarantine: null, deprovision: { attempts: 0 } });
     });
@@ -174,7 +174,7 @@ export function deprovisionContract(s: BmdbStage): void {
           operationRef: 'op',
         }),
         permit: true,
-        quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null },
+        quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null, cause: null },
         missing: { sinceMs: nowMs, seen: 3 },
         hostKey: 'key',
         backoffs: [

@@ -33,7 +33,7 @@ export function eligibilityContract(s: BmdbStage): void {
       const at = await now();
       const wait = { cause: 'x', lastIntervalSeconds: 60 };
       const other = process === 'ShepherdRecovery' ? 'ShepherdAgentStart' : 'ShepherdRecovery';
-      const parked = { kind: 'needsHuman', reason: 'x' } as const;
+      const parked = { kind: 'needsHuman', reason: 'x', cause: null } as const;
       const until = (minutes: number | null) => (minutes === null ? null : at + minutes * MINUTE);
       const rows: [string, boolean, Partial<MachineRow>, (HoldKind | null)?, number?][] = [
         ['sound', true, {}],

@@ -167,7 +167,7 @@ export function eventsContract(s: BmdbStage): void {
 
     it('is not recorded when no heartbeat is expected or no daemon could hear one', async () => {
       const at = await s.now();
-      const quarantine = { kind: 'byOperator', reason: 'x', untilMs: null } as const;
+      const quarantine = { kind: 'byOperator', reason: 'x', untilMs: null, cause: null } as const;
       const done = { requestGeneration: 1n, reportGeneration: 1n, handedOutAtMs: null };
       const quiet = [
         await running({ quarantine }),

@@ -28,7 +28,14 @@ import { rowsIn } from '../support/fact-words.ts';
 import { testRows } from '../support/rows.ts';
 import { inputOf } from './provisioning/judge.ts';
 
-const NO_ROWS: Rows = { machines: [], intents: [], holds: [], penalties: [], requests: [] };
+const NO_ROWS: Rows = {
+  machines: [],
+  intents: [],
+  holds: [],
+  penalties: [],
+  conditions: [],
+  requests: [],
+};
 const listing = (...machines: ProviderMachine[]): Map<ProviderName, KnownListing> =>
   new Map([[PROVIDER, { machines, complete: true }]]);
 const assemble = (rows: Partial<Rows>, listings = listing()) =>

@@ -109,6 +109,7 @@ export const NOTHING_READ: Omit<BmdbSnapshot, keyof ReadingMoment> = {
   intents: [],
   holds: [],
   penalties: [],
+  conditions: [],
   providerHolds: [],
   leases: [],
   requests: [],

@@ -7,7 +7,7 @@ src/adapters/bmdb/pg/eligibility.ts test/adapters/bmdb/pg/newer-rung.test.ts
   only-where-the-ladder-stands-may-be-unknown: [-} OR \${unknown(\`\${ladder}.asked_rung\`, STANDING_RUNGS)-]}
 src/adapters/bmdb/pg/heartbeats/episodes.ts test/adapters/bmdb/pg/newer-rung.test.ts
   a-rung-of-newer-programs-is-forgotten-at-the-end:
-    end('machine_recovery'[-, \`\${unknownRungSql('x')} IS NOT TRUE\`-])
+    end('machine_recovery', [-\`\${unknownRungSql('x')} IS NOT TRUE\`-]{+undefined+}, HEALED)
 src/domain/requests.ts test/domain/request-outcome.test.ts
   a-release-by-who-cannot-read-the-ladder:
     \_\_[-(verb === 'release' || verb === 'clear-backoff')-]{+verb === 'clear-backoff'+} &&

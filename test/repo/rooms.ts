@@ -209,8 +209,9 @@ export const PG: LargeRoom = {
       'recovery',
       'requests',
     ),
-    heartbeats: room('heartbeats and reports of agents, in batches'),
-    reading: room('reads rows and changes', 'balancing', 'guard', 'requests'),
+    conditions: room('conditions of machines, reported and read'),
+    heartbeats: room('heartbeats and reports of agents, in batches', 'conditions'),
+    reading: room('reads rows and changes', 'balancing', 'conditions', 'guard', 'requests'),
     provisioning: room('intents, leases, listings, holds and created machines', 'reading'),
   },
 };

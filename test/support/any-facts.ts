@@ -67,6 +67,7 @@ const anyRow: fc.Arbitrary<MachineRow> = fc
         kind: fc.constantFrom('needsHuman', 'conflict', 'byOperator'),
         reason: fc.constant('because'),
         untilMs: nullable(instant),
+        cause: nullable(fc.constant('chronic')),
       }),
     ),
     deprovision: fc.constantFrom(null, null, null, deprovisionAsked()),

@@ -87,7 +87,9 @@ const WORDS: Readonly<Record<string, (...of: string[]) => FactChange>> = {
     row: { startAttempt: { atMs: t ? ago(t) : null, count: Number(count), unreached: 0 } },
   }),
   quarantine: (kind = '', until?: string) => ({
-    row: { quarantine: { kind: kind as 'conflict', reason: 'because', untilMs: end(until) } },
+    row: {
+      quarantine: { kind: kind as 'conflict', reason: 'because', untilMs: end(until), cause: null },
+    },
   }),
   deprovision: (drain?: string) => ({
     row: { deprovision: facts.deprovisionAsked({ drain: (drain ?? null) as 'skip' | null }) },

@@ -212,6 +212,7 @@ export const slotFacts = (change: Partial<SlotFacts> = {}): SlotFacts => ({
   intent: null,
   holds: [],
   penalty: null,
+  conditions: [],
   requests: [],
   conflict: null,
   ...change,

@@ -194,6 +194,7 @@ const sameFacts = (a: SlotFacts, b: SlotFacts): boolean =>
   a.listingComplete === b.listingComplete &&
   sameDevice(a.listed, b.listed) &&
   sameItems(a.holds, b.holds) &&
+  sameItems(a.conditions, b.conditions) &&
   sameItems(a.requests, b.requests);
 
 /** Whether both hold the same objects. */
@@ -228,8 +229,8 @@ export function withRow(facts: SlotFacts | undefined, row: MachineRow | null): S
 }
 
 /** The values that are read completely each time and affect facts. */
-export type Around = Pick<BmdbSurroundings, 'intents' | 'holds' | 'penalties'>;
-export const NOTHING_AROUND: Around = { intents: [], holds: [], penalties: [] };
+export type Around = Pick<BmdbSurroundings, 'intents' | 'holds' | 'penalties' | 'conditions'>;
+export const NOTHING_AROUND: Around = { intents: [], holds: [], penalties: [], conditions: [] };
 
 /** Returns `after`, with the old objects of equal entries; returns `before` if nothing changed. */
 export function keepEqual(before: Around, after: Around): Around {
@@ -240,9 +241,15 @@ export function keepEqual(before: Around, after: Around): Around {
   const penalties = keep(before.penalties, after.penalties, ({ provider, slotId }) =>
     [provider, slotId].join(' '),
   );
+  const conditions = keep(before.conditions, after.conditions, (each) =>
+    [each.provider, each.slotId, each.type, each.source].join(' '),
+  );
   const isSame =
-    intents === before.intents && holds === before.holds && penalties === before.penalties;
-  return isSame ? before : { intents, holds, penalties };
+    intents === before.intents &&
+    holds === before.holds &&
+    penalties === before.penalties &&
+    conditions === before.conditions;
+  return isSame ? before : { intents, holds, penalties, conditions };
 }
 
 /** The same for guard rows. */
@@ -293,6 +300,7 @@ export const nothingOf = (
   intent: null,
   holds: [],
   penalty: null,
+  conditions: [],
   requests: [],
   conflict: null,
 });

@@ -3,12 +3,14 @@ import type { BmdbSurroundings, MachineReading } from '../../adapters/bmdb/port.
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { PoolRow } from '../../domain/balancing/pool-row.ts';
+import { conditionHolds, machineCounts, type ConditionPolicy } from '../../domain/conditions.ts';
 import { assembling, mergeListing, type KnownListing } from '../../domain/assemble.ts';
 import { providerOf, type MachineId, type ProviderName } from '../../domain/ids.ts';
 import type { SessionId, Slot } from '../../domain/ids.ts';
 import type { GuardRow, ProviderHoldRow, RequestRow, SlotFacts } from '../../domain/machine.ts';
 import type { LeaseRow } from '../../domain/daemons.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
+import { DEFAULT_GUARD } from '../../domain/recovery/guard-judgement.ts';
 import { sameData } from '../../lib/data.ts';
 import { viewOf, type MachineView } from '../../domain/view.ts';
 import type { InterruptibleWork } from '../../lib/steps.ts';
@@ -33,6 +35,8 @@ import { createDueTimes, type DueTimes } from '../due-times.ts';
 
 export interface MirrorStateOptions {
   readonly loss: LossPolicy;
+  /** Default: conditions only tell. */
+  readonly conditions?: ConditionPolicy;
   /** Providers that this daemon can call; machines of other providers are only shown. */
   readonly providers: { has(name: ProviderName): boolean };
   readonly clock: Clock;
@@ -57,6 +61,8 @@ const LEAP_MS = 1_000;
 const UNKNOWN_RUNG =
   'a newer program recovers machines on a rung unknown here and keeps them: upgrade this program';
 
+const TELLING: ConditionPolicy = { effects: {}, guard: DEFAULT_GUARD };
+
 const NO_NEWS: readonly never[] = [];
 
 const isGuards = ({ slotId }: RequestRow): boolean => slotId === null;
@@ -74,7 +80,7 @@ interface FleetFacts {
 /** The known facts, the views derived from them, and the views already delivered. */
 export function createMirrorState(options: MirrorStateOptions) {
   const { clock, loss, providers, log, onFacts, onView, onVanished } = options;
-  const { onPools = () => undefined } = options;
+  const { onPools = () => undefined, conditions = TELLING } = options;
   const rows = createMirrorRows(clock);
   const told = new Map<Slot, MachineView>();
   /** Slots whose actors are gone: their successors need all news again. */
@@ -160,9 +166,12 @@ export function createMirrorState(options: MirrorStateOptions) {
   };
 
   /** Takes over facts beyond single machines; true if slots' facts depend on the changes. */
-  const takeAround = (read: BmdbSurroundings): boolean => {
+  const takeAround = (read: FleetRead['rows']): boolean => {
     const before = around;
-    around = keepEqual(before, read);
+    // A scan has all machines; the ones known before a read of changes are close enough to count.
+    const all = 'gone' in read ? rows.all() : read.machines;
+    const holds = conditionHolds(read.conditions, machineCounts(all), conditions);
+    around = keepEqual(before, { ...read, holds: [...read.holds, ...holds] });
     kept.providerHolds = read.providerHolds;
     kept.leases = read.leases;
     if (!sameData(kept.pools, read.pools)) onPools((kept.pools = read.pools));

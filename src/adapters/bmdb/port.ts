@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { PoolRow } from '../../domain/balancing/pool-row.ts';
+import type { ConditionRow } from '../../domain/conditions.ts';
 import type { HeartbeatStore } from '../../domain/heartbeat.ts';
 import type { Cursor, MachineId, ProviderName, SessionId, Witness } from '../../domain/ids.ts';
 import type {
@@ -20,6 +21,7 @@ import type { RecordJson, ProviderRecord, RecordName } from '../../domain/provis
 import type { GuardChange, GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';
 import type { AccessRepository } from './access-port.ts';
+import type { ConditionRepository } from './conditions-port.ts';
 import type { BalancingRepository } from './balancing-port.ts';
 import type { EventRepository, WebhookRepository, WebhookService } from './events-port.ts';
 import type { RequestRepository, RequestState } from './requests-port.ts';
@@ -28,6 +30,7 @@ import type { BmdbInspection, DaemonAbout } from './inspection-port.ts';
 
 export type * from './access-port.ts';
 export type * from './balancing-port.ts';
+export type * from './conditions-port.ts';
 export { BEFORE_ALL, EVENTS_MAX } from './events-port.ts';
 export type * from './events-port.ts';
 export type * from './inspection-port.ts';
@@ -69,6 +72,8 @@ export interface Bmdb {
   readonly listings: ListingRepository;
   /** Records of drivers for vendors that have no tags. */
   readonly records: RecordStore;
+  /** What is known to be wrong with machines. */
+  readonly conditions: ConditionRepository;
   /** Requests of operators. */
   readonly requests: RequestRepository;
   /** Whether recovery is allowed, for all daemons. */
@@ -137,6 +142,8 @@ export interface BmdbSurroundings extends ReadingMoment {
   /** Holds that have not expired. */
   readonly holds: readonly HoldRow[];
   readonly penalties: readonly PenaltyRow[];
+  /** All that are not `False`, or that expire. */
+  readonly conditions: readonly ConditionRow[];
   /** Includes ended holds as long as they are kept. */
   readonly providerHolds: readonly ProviderHoldRow[];
   readonly leases: readonly LeaseRow[];
@@ -155,7 +162,7 @@ export interface BmdbSnapshot extends BmdbSurroundings {
 /** Rows that plans are made from. */
 export type FleetRows = Pick<
   BmdbSnapshot,
-  'nowMs' | 'machines' | 'intents' | 'holds' | 'penalties'
+  'nowMs' | 'machines' | 'intents' | 'holds' | 'penalties' | 'conditions'
 >;
 export interface BmdbChanges extends BmdbSurroundings {
   /** Current rows of the machines that changed. */

@@ -48,6 +48,8 @@ export interface Work {
 export interface Quarantine {
   readonly kind: QuarantineKind;
   readonly reason: string;
+  /** Absent: heartbeats may end it, if `kind` is `needsHuman`. */
+  readonly cause?: 'chronic' | null;
 }
 
 /** Further effects of a failure besides its backoff, in the same transaction. */

@@ -156,7 +156,7 @@ describe('desired members by the clock alone', () => {
   const SILENT = (DEFAULT_LOSS.heartbeatMs - 1_000) / 60_000;
   const order = orderRow({ expiresAtMs: inMinutes(5) });
   const deprovision = deprovisionAsked();
-  const quarantine = { kind: 'byOperator', reason: 'test', untilMs: null } as const;
+  const quarantine = { kind: 'byOperator', reason: 'test', untilMs: null, cause: null } as const;
   const aside = { ...quarantine, untilMs: inMinutes(5) };
   const handedOver = { installation, agentStarted: null };
   test.each<readonly [string, Partial<MachineRow>, string, number, string, HoldRow | null]>([

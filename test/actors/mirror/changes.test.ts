@@ -294,7 +294,10 @@ test('match all rows, and views match the facts, after random changes', async ()
         await advance(clock, GAP_MS);
         const facts = mirror.facts();
         const expected = assembleFacts(
-          { machines: [...there.values()], intents: [], holds, penalties: [], requests: [] },
+          {
+            machines: [...there.values()],
+            ...{ intents: [], holds, penalties: [], conditions: [], requests: [] },
+          },
           new Map([[PROVIDER, { machines: [], complete: true }]]),
         );
         const conflictsOf = (each: typeof facts) =>

@@ -33,7 +33,7 @@ test('V42, V43, V45: machines are named, told in each form, and waited for', () 
       },
       'a machine for which all was tried': (s) => {
         const reason = 'all was tried';
-        s.add(9, { quarantine: { kind: 'needsHuman', reason, untilMs: null } });
+        s.add(9, { quarantine: { kind: 'needsHuman', reason, untilMs: null, cause: null } });
       },
       'how long it is by now': (s) => `${(s.clock.now() - 1_700_000_000_000) / 1000} s`,
       submitted: async (s) => {

@@ -26,7 +26,7 @@ async function open(): Promise<ReadingStand> {
 }
 
 const quarantine = (kind: 'needsHuman' | 'byOperator' | 'conflict', reason: string) =>
-  ({ kind, reason, untilMs: null }) as const;
+  ({ kind, reason, untilMs: null, cause: null }) as const;
 const silent = { agentStarted: null, heartbeat: null };
 const rowOf = (s: ReadingStand, at: number): MachineRow =>
   s.bmdb.tables.machines.get(idOf(at))!.row;

@@ -80,7 +80,7 @@ describe('V13: the explanation of a machine', () => {
     for (const slot of [
       { row, holds: [held] },
       { listed: free(), penalty: penaltyRow(NOW_MS + HOUR, { cause: text }) },
-      factsOf('', { quarantine: { kind: 'conflict', reason: text, untilMs: null } }),
+      factsOf('', { quarantine: { kind: 'conflict', reason: text, untilMs: null, cause: null } }),
     ]) {
       const { sentence, blockedBy } = explanationOf(explained(slot), moment);
       expect(sentence.length).toBeLessThanOrEqual(SENTENCE_MAX);
@@ -104,7 +104,9 @@ describe('V13: the explanation of a machine', () => {
 
   test('covers a machine whose host key changed', () => {
     const reason = 'its SSH host key changed';
-    const slot = factsOf('', { quarantine: { kind: 'conflict', reason, untilMs: null } });
+    const slot = factsOf('', {
+      quarantine: { kind: 'conflict', reason, untilMs: null, cause: null },
+    });
     const facts = explained(slot, { seenSinceMs: NOW_MS - 2 * HOUR });
     expect(explanationOf(facts, moment).sentence).toBe(
       'Quarantined · conflict for 2h because its SSH host key changed; ' +
@@ -130,6 +132,7 @@ test('V14: contains hold, backoff and freeze, the latest end first', () => {
     kind: 'silence',
     reason: '9 of 9 fell silent',
     untilMs: null,
+    cause: null,
   } as const;
   const facts = explained(
     factsOf('started 5h, beat 14m, backoff Recovery 5m no_route, hold no-recover 2h'),
@@ -156,6 +159,7 @@ test('a freeze by an operator with an end is told with that end', () => {
     kind: 'manual',
     reason: 'new switch',
     untilMs,
+    cause: null,
   } as const;
   const facts = explained(factsOf('started 5h, beat 14m'), {
     guard: { rows: [guardRow({ frozen })], counts: [] },

@@ -8,7 +8,12 @@ const REBOOT = { verb: 'reboot', force: false } as const;
 let s: MachineStand;
 beforeEach(() => {
   s = machineStand();
-  const quarantine = { kind: 'needsHuman', reason: 'the ladder has ended', untilMs: null } as const;
+  const quarantine = {
+    kind: 'needsHuman',
+    reason: 'the ladder has ended',
+    untilMs: null,
+    cause: null,
+  } as const;
   for (const at of [1, 2, 3]) s.add(at, at === 3 ? {} : { quarantine });
 });
 

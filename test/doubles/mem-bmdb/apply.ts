@@ -13,6 +13,7 @@ import { RUNG_OF } from '../../../src/domain/recovery/ladder.ts';
 import { interrupts } from '../../../src/domain/recovery/rungs.ts';
 import { isOrder, type Verb } from '../../../src/domain/verbs.ts';
 import { resultOfRequest, type Effect, type Scene } from '../../../src/domain/request-outcome.ts';
+import { forgiveEpisodes } from './episodes.ts';
 import { installationOf } from '../../../src/adapters/bmdb/install-image.ts';
 import { wishIn } from '../../../src/adapters/bmdb/submitted-requests.ts';
 import {
@@ -137,7 +138,7 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
   quarantine: (memory, scene, { untilMs }) => {
     const machine = machineOf(memory, scene);
     const { reason } = scene.request;
-    patch(machine, { quarantine: { kind: 'byOperator', reason, untilMs } });
+    patch(machine, { quarantine: { kind: 'byOperator', reason, untilMs, cause: null } });
     returnPermit(memory, machine);
   },
   release: (memory, scene, { forgetHostKey }) =>
@@ -201,6 +202,7 @@ function release(memory: Memory, machine: MemMachine, forgetHostKey: boolean): v
   patch(machine, { quarantine: null, backoffs: [], ...afterRelease(memory, machine.row) });
   machine.coolDownSeconds = null;
   machine.unreachableSinceMs = null;
+  forgiveEpisodes(memory, machine);
   if (forgetHostKey) patch(machine, { hostKey: null });
   returnPermit(memory, machine);
 }

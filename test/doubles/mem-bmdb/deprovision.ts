@@ -7,6 +7,7 @@ import {
 } from '../../../src/adapters/bmdb/preconditions.ts';
 import { NothingToDo } from '../../../src/domain/errors.ts';
 import { type HeldWork, patch, type Memory } from './tables.ts';
+import { endEpisode } from './episodes.ts';
 import { cancelOn } from './leases.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, rowOf } from './rows.ts';
@@ -35,6 +36,7 @@ export function forgetMachine({ memory, gate, machine }: HeldWork, change: Depro
     writeEvent(memory, machine.row, { kind, actor: gate.component, reason });
   }
   if (change.bar && machine.row.provided) bar(memory, machine.row.provided, change.bar);
+  endEpisode(memory, machine);
   memory.machines.delete(machineId);
 }
 

@@ -14,6 +14,7 @@ import {
   installationReported,
 } from '../../../src/adapters/bmdb/installation-events.ts';
 import { guardRow } from './guard-rows.ts';
+import { endEpisode as endRecovery } from './episodes.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, liveWork } from './rows.ts';
 import { dropPermit, patch } from './tables.ts';
@@ -101,9 +102,11 @@ function endEpisode(memory: Memory, machine: MemMachine, nowMs: number): void {
   if (machine.row.recovery) {
     patch(machine, { recovery: null });
     machine.coolDownSeconds = null;
+    endRecovery(memory, machine, sinceMs);
     memory.touch(machine.row.machineId);
   }
-  if (machine.row.quarantine?.kind !== 'needsHuman') return;
+  const { quarantine } = machine.row;
+  if (quarantine?.kind !== 'needsHuman' || quarantine.cause !== null) return;
   patch(machine, { quarantine: null });
   writeEvent(memory, machine.row, humanNeededNoMore(memory.options.loss));
   memory.touch(machine.row.machineId);

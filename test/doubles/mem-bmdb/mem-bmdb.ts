@@ -1,6 +1,7 @@
 import { Cancelled } from '../../../src/domain/errors.ts';
 import { createAccessRepository } from './access.ts';
 import { createWebhookRepository } from './webhooks.ts';
+import { createConditionRepository } from './conditions.ts';
 import { createEventRepository } from './events.ts';
 import { createGuardRepository } from './guard.ts';
 import { createHeartbeats } from './heartbeats.ts';
@@ -49,6 +50,7 @@ export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
     providerHolds: behind(check, plainRepository(createProviderHolds(memory))),
     listings: behind(check, plainRepository(createListingRepository(memory))),
     records: behind(check, createRecordStore(memory)),
+    conditions: behind(check, createConditionRepository(memory)),
     requests: behind(check, createRequests(memory)),
     guard: behind(check, createGuardRepository(memory)),
     events: { ...behind(check, plainRepository(events)), waitingMs: events.waitingMs },

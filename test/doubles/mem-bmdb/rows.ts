@@ -6,6 +6,7 @@ import { DRAIN_MODES } from '../../../src/domain/machine.ts';
 import type { MachineRow, OrderRow, Process } from '../../../src/domain/machine.ts';
 import type { OrderVerb } from '../../../src/domain/verbs.ts';
 import { isOnSlot } from '../../../src/domain/requests.ts';
+import { episodesOf } from './episodes.ts';
 import type { MemMachine, Memory, MemWork } from './tables.ts';
 
 export const isSessionAlive = (memory: Memory, id: SessionId): boolean =>
@@ -22,7 +23,7 @@ export function rowOf(memory: Memory, machine: MemMachine): MachineRow {
   const labels = memory.labels.get(slotOfRow(row) ?? '') ?? null;
   return {
     ...row,
-    slot: { labels },
+    slot: { labels, ...episodesOf(memory, row) },
     work,
     permit: permitGrantedAtMs !== null,
     order: orderOf(memory, row),

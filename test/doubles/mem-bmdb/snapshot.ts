@@ -1,5 +1,6 @@
 import { cursor as asCursor } from '../../../src/domain/ids.ts';
 import type { Cursor, MachineId } from '../../../src/domain/ids.ts';
+import { openConditions } from './conditions.ts';
 import { poolKey } from './balancing.ts';
 import { isUnsettled, toIntentRow } from './intents.ts';
 import { readJobs } from './jobs.ts';
@@ -66,6 +67,7 @@ function surroundings(memory: Memory): BmdbSurroundings {
     penalties: [...penalties.values()]
       .filter((penalty) => penalty.untilMs > now)
       .map(({ level: _, ...penalty }) => penalty),
+    conditions: openConditions(memory),
     providerHolds: [...providerHolds.values()],
     leases: readJobs(memory),
     requests: readOpenRequests(memory),

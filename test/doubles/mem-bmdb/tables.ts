@@ -20,6 +20,8 @@ import type {
 import type { LossPolicy, RecoveryBudget } from '../../../src/domain/policy.ts';
 import type { GuardPolicy } from '../../../src/domain/recovery/guard-judgement.ts';
 import type { Clock, Random } from '../../../src/adapters/clock/port.ts';
+import type { ConditionRow } from '../../../src/domain/conditions.ts';
+import type { MemEpisode } from './episodes.ts';
 import type { MemWebhooks } from './webhooks.ts';
 import { type MemGuard, createMemGuard } from './guard-rows.ts';
 import { createRecordTable, type RecordTable } from '../../../src/domain/provisioning/records.ts';
@@ -138,6 +140,9 @@ export interface MemTables {
   readonly intents: Map<Witness, MemIntent>;
   readonly penalties: Map<string, MemPenalty>;
   holds: HoldRow[];
+  readonly episodes: MemEpisode[];
+  /** By slot, type and source. */
+  readonly conditions: Map<string, ConditionRow>;
   /** By slot. */
   readonly labels: Map<string, string | null>;
   /** By provider, kind and key. */
@@ -202,6 +207,8 @@ export function createMemory(options: MemBmdbOptions): Memory {
     intents: new Map(),
     penalties: new Map(),
     holds: [],
+    episodes: [],
+    conditions: new Map(),
     labels: new Map(),
     providerHolds: new Map(),
     unlisted: [],
@@ -244,7 +251,7 @@ export const emptyRow = (id: string, createdAtMs: number): MachineRow => ({
   machineId: machineId(id),
   createdAtMs,
   provided: null,
-  slot: { labels: null },
+  slot: { labels: null, episodes: [], healedBy: null },
   agentStarted: null,
   heartbeat: null,
   installation: {

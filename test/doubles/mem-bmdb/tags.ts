@@ -13,6 +13,7 @@ import { NothingToDo, Throttled } from '../../../src/domain/errors.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { BOOT_TIMES_KEPT } from '../../../src/domain/policy.ts';
 import { orderedText } from '../../../src/adapters/bmdb/preconditions.ts';
+import { countEpisode } from './episodes.ts';
 import { forgetMachine, noteDeprovisionAsked } from './deprovision.ts';
 import { refuseGuarded } from './guard.ts';
 import { grantPermit } from './permits.ts';
@@ -245,6 +246,7 @@ function noteAsked(held: HeldWork, { rung, bootId, order }: RecoveryNote): void 
     },
     hostKey: rung === 'reinstalling' ? null : hostKey,
   });
+  if (order === undefined) countEpisode(memory, machine, rung);
   writeEvent(memory, machine.row, {
     kind: 'recoveryAsked',
     actor: gate.component,
@@ -259,13 +261,14 @@ export function requireStillNeeded({ memory, machine, work }: HeldWork): void {
 }
 
 /** Records a failure before any request: it counts on that rung. */
-export function endUnasked({ machine, work }: HeldWork, rung: StandingRung | null): void {
+export function endUnasked({ memory, machine, work }: HeldWork, rung: StandingRung | null): void {
   if (!isLadder(work.process) || rung === null) return;
   const { recovery: before } = machine.row;
   const nothing = { ...NOTHING_ASKED, hostKeyBefore: null, powerOffAskedAtMs: null };
   patch(machine, {
     recovery: { nextAtMs: null, ...nothing, ...before, ...stepOf(before, rung, false) },
   });
+  countEpisode(memory, machine, rung);
 }
 
 /** The ladder's next position. An order does not move the ladder. */

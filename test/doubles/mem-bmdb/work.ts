@@ -115,10 +115,13 @@ function backOff(held: HeldWork, { backoff, cause, also }: WorkFailure): void {
 }
 
 /** An operator's quarantine stays. The permit is returned. */
-function park({ memory, machine, gate }: HeldWork, { kind, reason }: Quarantine): void {
+function park(
+  { memory, machine, gate }: HeldWork,
+  { kind, reason, cause = null }: Quarantine,
+): void {
   const isByOperator =
     machine.row.quarantine?.kind === 'byOperator' && isQuarantined(machine.row, memory.now());
-  if (!isByOperator) patch(machine, { quarantine: { kind, reason, untilMs: null } });
+  if (!isByOperator) patch(machine, { quarantine: { kind, reason, untilMs: null, cause } });
   dropPermit(memory, machine);
   const { component: actor } = gate;
   writeEvent(memory, machine.row, { kind: 'quarantined', actor, reason: `${kind}: ${reason}` });

@@ -121,7 +121,7 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
   },
   'a-person-is-asked-last': ({ ask, row }) =>
     ask('a', 'bmdb.work.fail', [], () =>
-      row({ quarantine: { kind: 'needsHuman', reason: '', untilMs: null } }),
+      row({ quarantine: { kind: 'needsHuman', reason: '', untilMs: null, cause: null } }),
     ),
   'deed-under-lease: by a, which it does not hold': reboot,
   'deed-under-lease: by b, which it does not hold': (forged) => {

@@ -97,7 +97,12 @@ function rowOf(machineId: MachineId, at: number, given: Seed, nowMs: number): Ma
     quarantine:
       given.quarantine === 'none'
         ? null
-        : { kind: 'needsHuman', reason: 'test', untilMs: until[given.quarantine] ?? null },
+        : {
+            kind: 'needsHuman',
+            reason: 'test',
+            untilMs: until[given.quarantine] ?? null,
+            cause: null,
+          },
     deprovision: given.deprovision ? requestedAt(nowMs) : null,
     missing: given.missing && provider ? { sinceMs: ago(96), seen: 2 } : null,
   };

@@ -237,7 +237,7 @@ describe('values that this program does not know', () => {
     const other = await add();
     const id = await add({
       ...installing([1, 1, 'Error']),
-      quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null },
+      quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null, cause: null },
       backoffs: [{ process: 'UnitTest1', untilMs: 0, cause: 'x', lastIntervalSeconds: null }],
     });
     await (await openOn(bmdb)).claim('ShepherdAccess', id);

@@ -206,7 +206,7 @@ describe('a permit in a race', () => {
   });
 
   it('is kept by the sweep when a claim came to rely on it', async () => {
-    const quarantine = { kind: 'byOperator', reason: 'test', untilMs: null } as const;
+    const quarantine = { kind: 'byOperator', reason: 'test', untilMs: null, cause: null } as const;
     const id = await s.addLost({ permit: true, quarantine });
     await s.sql(`UPDATE recovery_permits SET granted_at = now() - interval '1 hour'`);
     // The claim is in its transaction: the machine is free again, but no other session can see that

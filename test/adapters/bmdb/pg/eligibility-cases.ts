@@ -129,6 +129,7 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
         kind: fc.constantFrom('needsHuman', 'conflict', 'byOperator'),
         reason: fc.constant('x'),
         untilMs: maybe(anyTime),
+        cause: maybe(fc.constant('chronic')),
       }),
     ),
     deprovision: seldom(
@@ -298,7 +299,9 @@ function onlyOrdered({ row, hold, request }: EligibilityCase, nowMs: number): El
  */
 const FLAWS: readonly ((row: MachineRow, nowMs: number) => Partial<EligibilityCase>)[] = [
   () => ({ leases: [{ process: 'ShepherdRecovery', session: 'alive' }] }),
-  (row) => ({ row: { ...row, quarantine: { kind: 'byOperator', reason: 'x', untilMs: null } } }),
+  (row) => ({
+    row: { ...row, quarantine: { kind: 'byOperator', reason: 'x', untilMs: null, cause: null } },
+  }),
   (row, nowMs) => ({ row: { ...row, deprovision: requestedAt(nowMs) } }),
   (row) => ({ row: { ...row, provided: row.provided && { ...row.provided, status: 'Missing' } } }),
   (row) => ({ row: { ...row, ...installing([2, 2]) } }),

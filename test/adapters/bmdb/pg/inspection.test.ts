@@ -137,7 +137,7 @@ describe('the view of machines', () => {
       ...agentTags(at, 40, null),
       ...installing([5, 4, 'Error']),
       startAttempt: { atMs: at - MINUTE, count: 3, unreached: 0 },
-      quarantine: { kind: 'byOperator', reason: 'being moved', untilMs: at - MINUTE },
+      quarantine: { kind: 'byOperator', reason: 'being moved', untilMs: at - MINUTE, cause: null },
       hostKey: 'host-key',
     });
     const raw = installationReportCodec.encode({ generation: 4n, error: { error: 'no disk' } });

@@ -208,7 +208,7 @@ it('does not inherit a job from a holder that was extended after the scan', asyn
 });
 
 it('does not lift a contradiction that was found after the scan', async () => {
-  const quarantine = { reason: 'two of it', untilMs: null } as const;
+  const quarantine = { reason: 'two of it', untilMs: null, cause: null } as const;
   const [found, parked] = [
     await s.add({ quarantine: { kind: 'conflict', ...quarantine } }),
     await s.add({ quarantine: { kind: 'needsHuman', ...quarantine } }),

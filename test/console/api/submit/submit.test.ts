@@ -24,7 +24,7 @@ const reason = 'it hangs';
 const reboot = (...at: number[]) => ({ verb: 'reboot', slots: at.map(slotName), reason });
 const hold = { verb: 'hold', kind: 'no-recover', reason };
 const inQuarantine = {
-  quarantine: { kind: 'needsHuman', reason: 'the ladder has ended', untilMs: null },
+  quarantine: { kind: 'needsHuman', reason: 'the ladder has ended', untilMs: null, cause: null },
 } as const;
 
 async function fleetOf(count: number, on = s) {

@@ -20,23 +20,28 @@ const lock = <const Table extends string>(table: Table) =>
 
 // Does nothing while somebody works on the machine: the end of that work decides. `count(*)` makes
 // this a look-up for each machine; NOT EXISTS would be a join, which might scan all work.
-const end = <const Table extends string>(table: Table, only = 'true') =>
+const end = <const Table extends string>(table: Table, only = 'true', after = '') =>
   statement({
     name: `episodes-end-${table}`,
     params: { machines: 'uuid[]' },
     text: ({ machines }) =>
-      `DELETE FROM ${table} x WHERE x.machine_id = ANY (${machines}) AND ${only} AND (
+      `WITH gone AS (DELETE FROM ${table} x WHERE x.machine_id = ANY (${machines}) AND ${only} AND (
          SELECT count(*) FROM work w JOIN sessions s ON s.session_id = w.session_id AND ${LIVE}
-         WHERE w.machine_id = x.machine_id) = 0`,
+         WHERE w.machine_id = x.machine_id) = 0 RETURNING x.machine_id)
+       ${after || 'SELECT FROM gone'}`,
   });
+const HEALED = `UPDATE recovery_episodes z SET healed_at = h.unbroken_since, ended_at = now()
+  FROM gone JOIN machine_agent_heartbeat h ON h.machine_id = gone.machine_id
+  WHERE z.machine_id = gone.machine_id AND z.ended_at IS NULL`;
 
-/** Only if nothing else has parked the machine meanwhile. Nobody works on a parked machine. */
+/** Only if nothing else has parked the machine, or parks it for good. Nobody works on a parked machine. */
 const endParking = statement({
   name: 'episodes-end-parking',
   params: { machines: 'uuid[]' },
   columns: { machine_id: 'uuid' },
   text: ({ machines }) =>
     `DELETE FROM machine_quarantined WHERE machine_id = ANY (${machines}) AND kind = 'needsHuman'
+       AND cause IS NULL
      RETURNING machine_id`,
 });
 
@@ -47,7 +52,7 @@ export const statements = {
   returnPermits: end('recovery_permits'),
   lockLadders: lock('machine_recovery'),
   /** Keeps rows with a rung that only a newer program knows. */
-  forgetLadders: end('machine_recovery', `${unknownRungSql('x')} IS NOT TRUE`),
+  forgetLadders: end('machine_recovery', `${unknownRungSql('x')} IS NOT TRUE`, HEALED),
 };
 
 /**

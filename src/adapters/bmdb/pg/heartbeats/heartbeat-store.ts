@@ -25,7 +25,7 @@ const listedIn = (table: string) => (machines: string) =>
 const PERMIT = listedIn('recovery_permits');
 const LADDER = listedIn('machine_recovery');
 const PARKED = (machines: string) =>
-  `${listedIn('machine_quarantined')(machines)} AND kind = 'needsHuman'`;
+  `${listedIn('machine_quarantined')(machines)} AND kind = 'needsHuman' AND cause IS NULL`;
 
 const SENT = (machine: string, key: string) =>
   `a.machine_id = ${machine} AND a.agent_public_key IS NOT DISTINCT FROM ${key}`;

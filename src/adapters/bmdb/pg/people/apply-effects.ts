@@ -14,6 +14,7 @@ import { writeFleetEvents } from '../events/write.ts';
 import { writeGuardRow } from '../guard/guard-rows.ts';
 import type { Queries } from '../pool.ts';
 import { endRequests } from '../requests/request-ends.ts';
+import { statements as episodes } from '../recovery/episodes.ts';
 import { statements as requests } from '../requests/requests.ts';
 import { LIVE } from '../sql.ts';
 import { named, statement } from '../statement.ts';
@@ -66,7 +67,7 @@ export const statements = named('settle', {
       `INSERT INTO machine_quarantined AS q (machine_id, kind, reason, until, set_by)
        VALUES (${machine}, 'byOperator', ${reason}, to_timestamp(${until} / 1000), ${by})
        ON CONFLICT (machine_id) DO UPDATE SET kind = excluded.kind, reason = excluded.reason,
-         until = excluded.until, set_by = excluded.set_by
+         until = excluded.until, set_by = excluded.set_by, cause = NULL
          WHERE q.kind <> 'conflict' OR q.until <= now()
        RETURNING q.machine_id`,
   }),
@@ -198,7 +199,10 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
     await q.run(statements.returnPermit, { machine });
     return true;
   },
-  release: (q, { request }, { forgetHostKey }) => release(q, request.machineId!, forgetHostKey),
+  release: async (q, { request }, { forgetHostKey }) => {
+    await release(q, request.machineId!, forgetHostKey);
+    await q.run(episodes.forgive, slotOf(request));
+  },
   deprovision: async (q, { request }, { drain, returnToPool: pool }) => {
     const { by, reason } = request;
     const machine = request.machineId!;

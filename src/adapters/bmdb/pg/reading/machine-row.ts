@@ -31,7 +31,7 @@ interface FieldColumn {
   readonly type: ColumnType;
 }
 const TYPES: Readonly<Record<string, ColumnType>> = {
-  ...{ ms: 'float8?', int: 'int8?', bigint: 'int8?', bool: 'bool?', seconds: 'int8[]?' },
+  ...{ ms: 'float8?', int: 'int8?', bigint: 'int8?', bool: 'bool?', numbers: 'int8[]?' },
 };
 const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const columnOf = (part: string, field: string, [named, sql]: Field): FieldColumn => {
@@ -178,7 +178,7 @@ function valueOf(kind: string, value: unknown, read: ReadKnown): unknown {
       return value === null ? null : Number(value);
     case 'bigint':
       return value === null ? null : BigInt(value as string);
-    case 'seconds':
+    case 'numbers':
       return ((value ?? []) as readonly string[]).map(Number);
     case 'status':
       return read('provider status', value as string | null, PROVIDER_STATUSES);

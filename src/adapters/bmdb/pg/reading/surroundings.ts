@@ -1,3 +1,4 @@
+import type { ConditionRow } from '../../../../domain/conditions.ts';
 import type { LeaseRow } from '../../../../domain/daemons.ts';
 import type { Cursor, ProviderName } from '../../../../domain/ids.ts';
 import { PROVIDER_HOLD_KINDS } from '../../../../domain/machine.ts';
@@ -13,6 +14,7 @@ import type {
 import type { PoolRow } from '../../../../domain/balancing/pool-row.ts';
 import type { BmdbSurroundings } from '../../port.ts';
 import { statements as pools } from '../balancing/pool-rows.ts';
+import { statements as conditions } from '../conditions/repository.ts';
 import { statements as guard } from '../guard/guard-rows.ts';
 import type { Queries } from '../pool.ts';
 import { statements as requests, toRequest, type FlatRequest } from '../requests/requests.ts';
@@ -155,6 +157,7 @@ export const SURROUNDINGS = selection({
   intents: listOf<IntentRow>(statements.intents),
   holds: listOf<FlatHold>(statements.holds),
   penalties: listOf<PenaltyRow>(statements.penalties),
+  conditions: listOf<ConditionRow>(conditions.open),
   providerHolds: listOf<ProviderHoldRow>(statements.providerHolds),
   leases: listOf<LeaseRow>(statements.leases),
   requests: listOf<FlatRequest>(requests.open),

@@ -8,6 +8,7 @@ import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { endRequests } from '../requests/request-ends.ts';
 import { named, statement } from '../statement.ts';
+import { COUNT_EPISODES } from './episodes.ts';
 import type { FinishChange } from '../../port.ts';
 import { provedText } from '../../../../domain/request-outcome.ts';
 
@@ -63,10 +64,13 @@ export const statements = named('ladders', {
   count: statement({
     params: { failed: { machineId: 'uuid', rung: 'recovery_rung' } },
     text: ({ failed }) =>
-      `INSERT INTO machine_recovery AS l (machine_id, rung, attempts)
-       SELECT machine_id, rung, 1 FROM ${failed} ORDER BY 1
-       ON CONFLICT (machine_id) DO UPDATE SET rung = excluded.rung,
-         attempts = CASE WHEN l.rung = excluded.rung THEN l.attempts + 1 ELSE 1 END`,
+      `WITH ladders AS (
+         INSERT INTO machine_recovery AS l (machine_id, rung, attempts)
+         SELECT machine_id, rung, 1 FROM ${failed} ORDER BY 1
+         ON CONFLICT (machine_id) DO UPDATE SET rung = excluded.rung,
+           attempts = CASE WHEN l.rung = excluded.rung THEN l.attempts + 1 ELSE 1 END
+         RETURNING l.machine_id, l.rung, l.attempts
+       ) ${COUNT_EPISODES}`,
   }),
 });
 

@@ -9,6 +9,7 @@ import type { Finish } from '../claims/held-claim.ts';
 import { writeEvents } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
+import { statements as episodes } from '../recovery/episodes.ts';
 import { named, statement } from '../statement.ts';
 import { readTagTypes } from '../reading/tag-types.ts';
 
@@ -110,5 +111,6 @@ export async function forgetMachines(
   await cancelOnMachines(q, machines, 'deprovisioned');
   await q.run(statements.removeLeases, { machines });
   for (const { table } of await readTagTypes(q)) await q.run(deleteTags(table), { machines });
+  await q.run(episodes.endOfTenancies, { machines });
   await q.run(statements.removeMachines, { machines });
 }

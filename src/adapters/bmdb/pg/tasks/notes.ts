@@ -11,6 +11,7 @@ import { requireInTime, transactFenced, writeEvent } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { noteReset } from '../recovery/controller-resets.ts';
+import { COUNT_EPISODES } from '../recovery/episodes.ts';
 import { grantPermit } from '../recovery/permits.ts';
 import { named, statement } from '../statement.ts';
 import type { WorkNote } from '../../port.ts';
@@ -125,7 +126,7 @@ export const statements = named('note', {
       `WITH permit AS (
          UPDATE recovery_permits SET granted_at = now()
          WHERE machine_id = ${machine} AND granted_at > now()
-       )
+       ), ladders AS (
        INSERT INTO machine_recovery AS l (machine_id, rung, attempts, asked_at, asked_rung,
          order_key, boot_id_before, host_key_before, power_off_asked_at)
        VALUES (${machine},
@@ -141,7 +142,10 @@ export const statements = named('note', {
          order_key = excluded.order_key, boot_id_before = excluded.boot_id_before,
          host_key_before = coalesce(excluded.host_key_before, l.host_key_before),
          operation_ref = NULL, off_seen_at = NULL,
-         power_off_asked_at = coalesce(l.power_off_asked_at, excluded.power_off_asked_at)`,
+         power_off_asked_at = coalesce(l.power_off_asked_at, excluded.power_off_asked_at)
+       RETURNING l.machine_id, l.rung,
+         CASE WHEN ${order} IS NULL THEN l.attempts ELSE 0 END AS attempts
+       ) ${COUNT_EPISODES}`,
   }),
   unpin: statement({
     params: { machine: 'uuid' },

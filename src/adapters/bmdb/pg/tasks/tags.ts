@@ -46,12 +46,15 @@ export const statements = named('work', {
   }),
   quarantine: statement({
     name: 'machines-quarantine',
-    params: { parked: { machineId: 'uuid', kind: 'quarantine_kind', reason: 'text' }, by: 'text' },
+    params: {
+      parked: { machineId: 'uuid', kind: 'quarantine_kind', reason: 'text', cause: 'text?' },
+      by: 'text',
+    },
     text: ({ parked, by }) =>
-      `INSERT INTO machine_quarantined (machine_id, kind, reason, set_by)
-       SELECT machine_id, kind, reason, ${by} FROM ${parked} ORDER BY 1
+      `INSERT INTO machine_quarantined (machine_id, kind, reason, cause, set_by)
+       SELECT machine_id, kind, reason, cause, ${by} FROM ${parked} ORDER BY 1
        ON CONFLICT (machine_id) DO UPDATE SET kind = excluded.kind, reason = excluded.reason,
-         until = NULL, set_by = excluded.set_by
+         cause = excluded.cause, until = NULL, set_by = excluded.set_by
          WHERE machine_quarantined.kind <> 'byOperator' OR machine_quarantined.until <= now()`,
   }),
 });

@@ -1,0 +1,128 @@
+import { slot, type ProviderName, type Slot } from './ids.ts';
+import type { HoldRow, MachineRow } from './machine.ts';
+import { FLEET, silentLimit, type GuardPolicy } from './recovery/guard-judgement.ts';
+
+/** What is known to be wrong with a physical machine, and what follows. */
+
+export const CONDITION_STATUSES = ['True', 'False', 'Unknown'] as const;
+/** `True`: something is wrong. `Unknown` is neither OK nor a failure. */
+export type ConditionStatus = (typeof CONDITION_STATUSES)[number];
+
+/** The current status of one type from one source. Times: database clock, epoch ms. */
+export interface ConditionRow {
+  readonly provider: ProviderName;
+  readonly slotId: string;
+  readonly type: string;
+  /** `agent`, `provider`, or the identity of the person or token that reported it. */
+  readonly source: string;
+  readonly status: ConditionStatus;
+  /** One line, for people. */
+  readonly reason: string;
+  /** More for people; may be empty. */
+  readonly detail: string;
+  readonly sinceMs: number;
+  /** Without a report until then, `False` no longer means OK; null: never. */
+  readonly expiresAtMs: number | null;
+}
+
+/** Types that Shepherd itself reports, with their meaning. Other sources may use any `TYPE`. */
+export const CONDITION_TYPES = {
+  'disk-failing': 'A disk says that it fails, or has more media errors than before.',
+  'disk-worn': 'The spare blocks of a disk run out.',
+  'raid-degraded': 'A software RAID misses a disk.',
+  'root-read-only': 'The root file system cannot be written.',
+  'memory-errors': 'Memory had errors that could not be corrected.',
+  'network-degraded': 'A network interface is slower than it can be, or goes up and down.',
+  'clock-skewed': 'The clock differs from that of the database.',
+  'hardware-missing': 'Memory or a disk that it had before is missing.',
+  'hardware-unhealthy': 'Its controller reports a fault of the hardware.',
+  'maintenance-announced': 'Its provider announced work on it.',
+} as const;
+export type ConditionType = keyof typeof CONDITION_TYPES;
+
+/** Form of a type's name. */
+export const CONDITION_TYPE = /^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$/;
+
+/** Sources that are no people; no person or token may report in their name. */
+export const AGENT_SOURCE = 'agent';
+export const PROVIDER_SOURCE = 'provider';
+
+/** The status that counts now: what was OK is unknown after its end; what was wrong stays so. */
+export const statusOf = ({ status, expiresAtMs }: ConditionRow, nowMs: number): ConditionStatus =>
+  status === 'False' && expiresAtMs !== null && expiresAtMs <= nowMs ? 'Unknown' : status;
+
+export const CONDITION_EFFECTS = ['tell', 'no-new-work', 'drain'] as const;
+/**
+ * What a true condition does. `tell`: it is shown and reported. `no-new-work`: also no machine is
+ * created on the slot. `drain`: the machine also leaves its pools. It never reboots or erases.
+ */
+export type ConditionEffect = (typeof CONDITION_EFFECTS)[number];
+
+export interface ConditionPolicy {
+  /** Types without an entry: `tell`. */
+  readonly effects: Readonly<Record<string, ConditionEffect>>;
+  readonly guard: Pick<GuardPolicy, 'silentMin' | 'silentPercent'>;
+}
+
+const HOLDS: Readonly<Record<ConditionEffect, readonly HoldRow['kind'][]>> = {
+  tell: [],
+  'no-new-work': ['no-allocate'],
+  drain: ['no-allocate', 'no-serve'],
+};
+
+/** Number of machines in the fleet and in each provider. */
+export function machineCounts(machines: readonly MachineRow[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>([[FLEET, machines.length]]);
+  for (const { provided } of machines) {
+    if (provided) counts.set(provided.provider, (counts.get(provided.provider) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/**
+ * The types that too many machines have together, as `<scope> <type>`. As with silence, the cause
+ * is then not the machines: a bad checker must not empty a pool. They only tell.
+ */
+export function suspiciousTypes(
+  conditions: readonly ConditionRow[],
+  machines: ReadonlyMap<string, number>,
+  { guard }: Pick<ConditionPolicy, 'guard'>,
+): ReadonlySet<string> {
+  const slots = new Map<string, Set<Slot>>();
+  for (const { provider, slotId, type, status } of conditions) {
+    if (status !== 'True') continue;
+    for (const scope of [FLEET, provider]) {
+      const key = `${scope} ${type}`;
+      slots.set(key, (slots.get(key) ?? new Set()).add(slot(provider, slotId)));
+    }
+  }
+  const tooMany = [...slots].filter(([key, those]) => {
+    const [scope = ''] = key.split(' ');
+    return those.size > silentLimit(guard, machines.get(scope) ?? 0);
+  });
+  return new Set(tooMany.map(([key]) => key));
+}
+
+/** The holds that true conditions put on their slots, beside those of operators. */
+export function conditionHolds(
+  conditions: readonly ConditionRow[],
+  machines: ReadonlyMap<string, number>,
+  policy: ConditionPolicy,
+): HoldRow[] {
+  if (conditions.length === 0) return [];
+  const suspicious = suspiciousTypes(conditions, machines, policy);
+  const holds = new Map<string, HoldRow>();
+  for (const { provider, slotId, type, source, status, reason } of conditions) {
+    if (status !== 'True') continue;
+    if ([FLEET, provider].some((scope) => suspicious.has(`${scope} ${type}`))) continue;
+    for (const kind of HOLDS[policy.effects[type] ?? 'tell']) {
+      const key = `${slot(provider, slotId)} ${kind}`;
+      if (holds.has(key)) continue;
+      const setBy = `condition ${type}`;
+      holds.set(key, {
+        ...{ provider, slotId, kind, setBy, reason: `${source}: ${reason}`, untilMs: null },
+      });
+    }
+  }
+  return [...holds.values()];
+}

@@ -1,0 +1,75 @@
+import type { StandingRung } from '../../../src/domain/recovery/rungs.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
+import { slotOfRow } from '../../../src/domain/submission/named-fleet.ts';
+import type { MemMachine, Memory } from './tables.ts';
+
+/** A recovery of a physical machine; see the table `recovery_episodes`. */
+export interface MemEpisode {
+  readonly slot: string;
+  readonly machineId: string;
+  readonly location: string | null;
+  readonly silentSinceMs: number;
+  readonly beganAtMs: number;
+  rung: StandingRung;
+  attempts: number;
+  healedAtMs: number | null;
+  endedAtMs: number | null;
+  counted: boolean;
+}
+
+const KEPT_MS = 30 * 86_400_000;
+
+const openOf = ({ episodes }: Memory, { machineId }: MachineRow) =>
+  episodes.find((each) => each.machineId === machineId && each.endedAtMs === null);
+
+/** Counts an attempt; the first one begins an episode. */
+export function countEpisode(memory: Memory, machine: MemMachine, rung: StandingRung): void {
+  const { row } = machine;
+  const slot = slotOfRow(row);
+  if (!slot) return;
+  const open = openOf(memory, row);
+  if (open) {
+    open.rung = rung;
+    open.attempts += 1;
+    return;
+  }
+  const beganAtMs = memory.now();
+  memory.episodes.push({
+    ...{ slot, machineId: row.machineId, rung, attempts: 1, beganAtMs, counted: true },
+    location: row.provided?.location ?? null,
+    silentSinceMs: machine.silentSinceMs ?? beganAtMs,
+    ...{ healedAtMs: null, endedAtMs: null },
+  });
+}
+
+export function endEpisode(
+  memory: Memory,
+  { row }: MemMachine,
+  healedAtMs: number | null = null,
+): void {
+  const open = openOf(memory, row);
+  if (open) Object.assign(open, { healedAtMs, endedAtMs: memory.now() });
+}
+
+/** A person has released the machine. */
+export function forgiveEpisodes(memory: Memory, { row }: MemMachine): void {
+  const slot = slotOfRow(row);
+  for (const each of memory.episodes) {
+    if (each.slot !== slot) continue;
+    each.counted = false;
+    each.endedAtMs ??= memory.now();
+  }
+}
+
+/** The part `slot` of a machine's row that episodes determine. */
+export function episodesOf(memory: Memory, row: MachineRow) {
+  const slot = slotOfRow(row);
+  const sinceMs = memory.now() - KEPT_MS;
+  const counted = memory.episodes
+    .filter((each) => each.slot === slot && each.counted && each.beganAtMs > sinceMs)
+    .toReversed();
+  return {
+    episodes: counted.map(({ beganAtMs }) => beganAtMs),
+    healedBy: counted.find(({ healedAtMs }) => healedAtMs !== null)?.rung ?? null,
+  };
+}
