@@ -96,7 +96,7 @@ export const machinesMaxOf = ({ providers, provisioner }: Config, provider: stri
 
 /** How the machines of a provider are recovered; one that is not configured has the common ladder. */
 export const ladderOf = ({ providers, recoverer }: Config, provider: string): LadderPolicy =>
-  ladderPolicy(recoverer.ladder, providers[provider]);
+  ladderPolicy(recoverer, providers[provider]);
 
 /** What counts where nothing proves the host key of one of the provider's machines. */
 export const policyOf = ({ providers, ssh }: Config, provider: string): HostKeyPolicy => {

@@ -67,21 +67,33 @@ type RungChange = { readonly [Key in keyof RungSettings]?: RungSettings[Key] | u
 export interface LadderOfProvider {
   readonly recoveryMayEraseDisks?: boolean | undefined;
   readonly ladder?: { readonly [Of in Rung]?: RungChange | undefined } | undefined;
+  readonly chronic?:
+    | { readonly episodes?: number | undefined; readonly within?: number | undefined }
+    | undefined;
 }
 
 /** The ladder of one provider's machines. */
 export const ladderPolicy = (
-  common: ByRung<RungSettings>,
-  { ladder = {}, recoveryMayEraseDisks = false }: LadderOfProvider = {},
-): LadderPolicy =>
-  byRung((rung): RungPolicy => {
+  { ladder: common, chronic: usually }: RecovererSettings,
+  { ladder = {}, recoveryMayEraseDisks = false, chronic = {} }: LadderOfProvider = {},
+): LadderPolicy => ({
+  ...byRung((rung): RungPolicy => {
     const usual = (recoveryMayEraseDisks ? ERASING_LADDER : DEFAULT_LADDER)[rung];
     const wanted = ladder[rung]?.attempts ?? common[rung].attempts ?? usual.attempts;
     return {
       attempts: RUNG_FACTS[rung].erases && !recoveryMayEraseDisks ? 0 : wanted,
       patienceMs: ladder[rung]?.patience ?? common[rung].patience,
     };
-  });
+  }),
+  chronic: {
+    episodes: chronic.episodes ?? usually.episodes,
+    withinMs: chronic.within ?? usually.within,
+  },
+});
+interface RecovererSettings {
+  readonly ladder: ByRung<RungSettings>;
+  readonly chronic: { readonly episodes: number; readonly within: number };
+}
 
 /** Reinstallations configured for a provider whose disks may not be erased, with what to do. */
 export function unwantedErasures(

@@ -7,6 +7,7 @@ import * as leaf from '../settings/leaves.ts';
 import type { Surroundings } from '../settings/secret.ts';
 import { apart, drivenSchema, nameOf, settingsOf, type DriverKeys } from './driven.ts';
 import { erasingSwitch, ladderChangeSchema } from './ladder-schema.ts';
+import { chronicChangeSchema } from './repair-schema.ts';
 
 /** Space for the site's own first-boot commands beside ours; user data is limited. */
 const INIT_COMMAND_BYTES = 800;
@@ -45,6 +46,7 @@ const commonShape = (around: Surroundings) => ({
     )
     .optional(),
   ladder: ladderChangeSchema(),
+  chronic: chronicChangeSchema(),
 });
 
 const tagKey = () =>

@@ -1,14 +1,14 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../domain/backoff.ts';
 import type { BackoffDescriptor } from '../domain/backoff.ts';
-import { CONDITION_EFFECTS, CONDITION_TYPE } from '../domain/conditions.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS, HOST_KEY_POLICIES } from '../domain/policy.ts';
 import { DEFAULT_GUARD } from '../domain/recovery/guard-judgement.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
 import { ladderSchema, unwantedErasures, type LadderOfProvider } from './ladder-schema.ts';
+import { chronicSchema, conditionsSchema } from './repair-schema.ts';
 import { consoleSettings, hasAddress, hasWayIn, isEncrypted } from './console-schema.ts';
 import { filledSection, section } from './driven.ts';
 import { balancersSchema, complaintAboutRoles, rolesSchema, webhooksSchema } from './sections.ts';
@@ -49,6 +49,7 @@ export const configSchema = (around: Surroundings, drivers: typeof DRIVER_TABLES
       loopParallelism: leaf.count('Maximum concurrent recoveries.', 1, 1000).prefault(10),
       backoff: backoffSchema(RECOVERY_BACKOFF),
       ladder: ladderSchema(),
+      chronic: chronicSchema(),
       pollInterval: leaf
         .duration('How often recovery checks whether a step worked.')
         .prefault('5s'),
@@ -355,21 +356,6 @@ const guardSchema = () =>
       )
       .prefault(DEFAULT_GUARD.unreachablePercent),
   });
-
-const conditionsSchema = () =>
-  z
-    .record(
-      z
-        .string()
-        .regex(CONDITION_TYPE, {
-          error: 'is no type of a condition; give a name such as disk-failing',
-        }),
-      leaf.choice(
-        CONDITION_EFFECTS,
-        'What a condition of this type does. tell (default): it is shown. no-new-work: no machine is created on the slot. drain: the machine also leaves its pools.',
-      ),
-    )
-    .prefault({});
 
 const consoleSchema = (around: Surroundings) =>
   filledSection(consoleSettings(around))

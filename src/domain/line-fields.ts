@@ -38,6 +38,13 @@ export const LINE_FIELDS = {
     note: 'Set by operators: comma-separated `key=value`, sorted by key.',
     of: ({ row }) => row?.slot.labels ?? null,
   },
+  cause: {
+    label: 'Cause',
+    isWide: true,
+    isRare: true,
+    note: '`chronic`: it was recovered too often. `retired`: it is not used again.',
+    of: ({ row }) => row?.quarantine?.cause ?? null,
+  },
   address: {
     label: 'Address',
     isWide: true,

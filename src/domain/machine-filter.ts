@@ -1,11 +1,11 @@
-import { HOLD_KINDS, type HoldKind } from './machine.ts';
+import { HOLD_KINDS, QUARANTINE_CAUSES, type HoldKind, type QuarantineCause } from './machine.ts';
 import { labelFault } from './labels.ts';
 import { STATES, SUBSTATES } from './states.ts';
 import { TRAIT_NAMES, type TraitName } from './traits.ts';
 
 /**
  * A filter for lists of machines, as people write it: `state:Running,silent provider:equinix
- * location:fr2 label:rack=b4 hold:no-recover since>2h needs-human` and words that must occur. All
+ * location:fr2 label:rack=b4 hold:no-recover since>2h needs-human chronic` and words that must occur. All
  * terms must match; of comma-separated values, one must match. Quotes enclose a value or word with
  * blanks. The page, the API and the commands give it the same meaning.
  */
@@ -25,6 +25,8 @@ export type FilterTerm =
   /** Age, milliseconds. */
   | { readonly kind: 'since' | 'heard'; readonly above: boolean; readonly ageMs: number }
   | { readonly kind: 'needs-human' }
+  /** The cause of a quarantine. */
+  | { readonly kind: 'cause'; readonly cause: QuarantineCause }
   | { readonly kind: 'overdue' }
   /** Lower case. */
   | { readonly kind: 'word'; readonly text: string };
@@ -66,12 +68,16 @@ export const filterKey = ({ terms }: MachineFilter): string =>
 export const isTimed = ({ terms }: MachineFilter): boolean =>
   terms.some(({ kind }) => kind === 'since' || kind === 'heard' || kind === 'overdue');
 
+const isCause = (text: string): text is QuarantineCause =>
+  (QUARANTINE_CAUSES as readonly string[]).includes(text);
+
 const plain = (text: string): string => text.replaceAll('"', '');
 
 function readPart(part: string): FilterTerm | string | null {
   const lower = plain(part).toLowerCase();
   if (lower === '') return null;
   if (lower === 'needs-human' || lower === 'overdue') return { kind: lower };
+  if (isCause(lower)) return { kind: 'cause', cause: lower };
   const age = /^(since|heard)([<>])(.*)$/.exec(lower);
   if (age) return readAge(age[1] as 'since' | 'heard', age[2] === '>', age[3]!);
   const named = /^([a-z]+):(.*)$/s.exec(plain(part));

@@ -2,11 +2,13 @@ import type { MemberRow } from './balancing/members.ts';
 import type { ConditionRow } from './conditions.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
 import type { StandingRung } from './recovery/rungs.ts';
+import type { Controller, HeldSecret } from './listed.ts';
 import { forTraits, TRAITS, type Traits } from './traits.ts';
 import type { DrainMode, HoldKind, OrderVerb, ProviderHoldKind, Verb } from './verbs.ts';
 
 export { DRAIN_MODES, HOLD_KINDS, PROVIDER_HOLD_KINDS } from './verbs.ts';
 export type { DrainMode, HoldKind, ProviderHoldKind } from './verbs.ts';
+export type { Controller, HeldSecret, UnreadableEntry } from './listed.ts';
 export { FREEZE_KINDS } from './recovery/guard-row.ts';
 export type { FreezeKind, GuardRow } from './recovery/guard-row.ts';
 
@@ -49,6 +51,9 @@ export type Ownership = (typeof OWNERSHIPS)[number];
 
 export const QUARANTINE_KINDS = ['needsHuman', 'conflict', 'byOperator'] as const;
 export type QuarantineKind = (typeof QUARANTINE_KINDS)[number];
+/** Why only a person ends a quarantine. */
+export const QUARANTINE_CAUSES = ['chronic', 'retired'] as const;
+export type QuarantineCause = (typeof QUARANTINE_CAUSES)[number];
 
 export const INSTALLATION_RESULTS = ['Success', 'Error'] as const;
 export type InstallationResult = (typeof INSTALLATION_RESULTS)[number];
@@ -107,11 +112,12 @@ type FieldKind = keyof Kinds | `${keyof Kinds}?`;
 export type Field = readonly [kind: FieldKind, sql: string, note?: string];
 
 /** An aggregate over the slot's counted recoveries; nothing is looked up while there are none. */
-const ofEpisodes = (aggregate: string) =>
+const ofEpisodes = (aggregate: string, otherwise = 'NULL') =>
   `CASE WHEN (SELECT EXISTS (SELECT 1 FROM recovery_episodes)) THEN (
-    SELECT ${aggregate} FROM recovery_episodes z WHERE z.provider = p.provider
+    SELECT coalesce(${aggregate}, ${otherwise}) FROM recovery_episodes z WHERE z.provider = p.provider
       AND z.slot_id = coalesce(p.provider_reservation_id, p.provider_id)
-      AND z.counted AND z.began_at > now() - interval '30 days') END`;
+      AND z.counted AND z.attempts > 0 AND z.began_at > now() - interval '30 days')
+    ELSE ${otherwise} END`;
 
 /**
  * The columns of a machine's row, each described once. The types of the parts, their reading from
@@ -149,6 +155,11 @@ export const MACHINE_PARTS = {
         '(array_agg(z.rung ORDER BY z.began_at DESC) FILTER (WHERE z.healed_at IS NOT NULL))[1]',
       ),
       'The rung that last brought it back, in these recoveries. Null: none did.',
+    ],
+    isRecovering: [
+      'bool',
+      ofEpisodes('bool_or(z.ended_at IS NULL)', 'false'),
+      'The newest of them lasts.',
     ],
   },
   /** Consecutive complete listings without the device; null: the last listing had it. */
@@ -326,28 +337,6 @@ export interface ProviderHoldRow {
   readonly level: number;
   readonly amount: number | null;
   readonly cause: string;
-}
-
-/** An entry of a listing that cannot be parsed: it exists, and nothing else is known. */
-export interface UnreadableEntry {
-  /** Null: the entry is free capacity, or even its id is unreadable. */
-  readonly id: string | null;
-  readonly reservationId: string | null;
-  /** The fault, for people. */
-  readonly fault: string;
-}
-
-/** A secret that is read only when it is used, and that never prints itself. */
-export interface HeldSecret {
-  read(): string;
-}
-
-/** A computer of its own that switches machines (a BMC). Several machines may share it. */
-export interface Controller {
-  /** The provider's name for it, 1–128 printable characters. */
-  readonly id: string;
-  /** It has accepted connections without a reply for too long to recover by itself. */
-  readonly hangs: boolean;
 }
 
 /** One entry of a provider's listing: an immutable snapshot. `id` is null for free capacity. */

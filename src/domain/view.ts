@@ -200,8 +200,9 @@ function parked(facts: SlotFacts, moment: Moment): ViewState | null {
     return { state, substate: 'conflict', reason: row.unreadable, endedBy: ENDS.unreadable };
   }
   if (row?.quarantine && isQuarantined(row, moment.nowMs)) {
-    const { kind, reason, untilMs } = row.quarantine;
-    const byItself = kind === 'needsHuman' ? ', or heartbeats without a break' : '';
+    const { kind, reason, untilMs, cause } = row.quarantine;
+    const byItself =
+      kind === 'needsHuman' && cause === null ? ', or heartbeats without a break' : '';
     const endedBy = `${ENDS.release}${byItself}${untilMs === null ? '' : ', or its end'}`;
     return { state, substate: kind, reason, endedBy };
   }

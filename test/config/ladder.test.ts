@@ -84,7 +84,10 @@ describe('A1: recovery erases no disks', () => {
     );
     expect([attemptsOf(config, 'rack'), attemptsOf(config, 'nobody')]).toEqual([3, 0]);
     const asked = { attempts: 3, patience: MINUTE };
-    const common = Object.fromEntries(RUNGS.map((rung) => [rung, asked])) as Common;
+    const common = {
+      ladder: Object.fromEntries(RUNGS.map((rung) => [rung, asked])) as Common['ladder'],
+      chronic: { episodes: 4, within: 7 * 24 * 60 * MINUTE },
+    };
     const own = { ladder: { reinstalling: { attempts: 3 } } };
     expect(ladderPolicy(common, own).reinstalling.attempts).toBe(0);
     const switched = { ...own, recoveryMayEraseDisks: true };

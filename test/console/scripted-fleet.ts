@@ -178,6 +178,7 @@ export function entryOf(each: MachineSummary): MachineEntry {
       ...{ state, substate, next: null, request: null, endedBy: null, dueAtMs: null, members: [] },
       needsHuman: needsHuman(each),
       labels: each.labels ?? null,
+      cause: each.cause ?? null,
       provider: providerName(each.provider),
       machineId: each.machineId === null ? null : machineId(each.machineId),
       holds: each.holds as readonly HoldKind[],

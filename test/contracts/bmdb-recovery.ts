@@ -142,17 +142,19 @@ export function recoveryContract(s: BmdbStage): void {
     it('C4: no longer needs a person after heartbeats for the time of the policy', async () => {
       const resetMs = 5 * MINUTE;
       await s.begin({ ...DEFAULT_LOSS, ladderResetMs: resetMs });
-      const park = async (kind: QuarantineKind) => {
-        const id = await addLost({ provided: providedOf(kind) });
+      const park = async (kind: QuarantineKind, cause: 'chronic' | null = null) => {
+        const id = await addLost({ provided: providedOf(`${kind} ${cause}`) });
         const work = await s.session.claim('ShepherdRecovery', id);
-        await work.fail(STEADY, 'its end', { quarantine: { kind, reason: 'dead' } });
+        await work.fail(STEADY, 'its end', { quarantine: { kind, reason: 'dead', cause } });
         return id;
       };
       const parked = await park('needsHuman');
       const contradicts = await park('conflict');
+      const chronic = await park('needsHuman', 'chronic');
       const heard = async () => {
         await beat(parked);
         await beat(contradicts);
+        await beat(chronic);
       };
       await heard();
       for (let passedMs = 50_000; passedMs < resetMs; passedMs += 50_000) {
@@ -164,6 +166,7 @@ export function recoveryContract(s: BmdbStage): void {
       await heard();
       expect((await read(parked)).quarantine).toBeNull();
       expect((await read(contradicts)).quarantine, 'what contradicts stays').not.toBeNull();
+      expect((await read(chronic)).quarantine, 'a cause stays').toMatchObject({ cause: 'chronic' });
       expect((await s.h.events(parked)).at(-1)).toBe(
         'released needsHuman ended: heartbeats without a break for 5 min',
       );

@@ -17,6 +17,12 @@ src/domain/recovery/rungs.ts test/domain/recovery/controllers.test.ts
   six-controllers-are-not-the-network: hanging > {+2 * +}HANGING_MAX ||
   machines-are-counted-for-controllers: hangs.set([-controller.id-]{+each.slot+},
   controllers-of-all-providers-are-counted: [-each.provider === -]provider ?
+src/domain/recovery/ladder.ts test/domain/recovery/chronic.test.ts
+  a-chronic-machine-is-revived-for-ever: if (count < episodes) return null[-;-]{+ ?? null;\n  return null;+}
+  a-chronic-machine-is-left-in-the-middle: if (episodes === 0[- || row.slot.isRecovering-]) return null;
+  an-episode-begins-by-erasing: STANDING_RUNGS.filter((rung) => [-!RUNG_FACTS[rung].erases-]{+rung+});
+src/adapters/bmdb/pg/heartbeats/episodes.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t C4
+  heartbeats-end-chronic: kind = 'needsHuman'[-\n       AND cause IS NULL-]
 src/domain/recovery/ladder.ts test/domain/recovery/controllers.test.ts
   a-controller-is-in-the-way-of-an-agent: [-  RUNG_FACTS[rung].means !== null &&\n-]
   a-controller-is-restarted-whatever-the-configuration-says:

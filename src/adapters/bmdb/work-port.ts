@@ -1,6 +1,6 @@
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import type { MachineId } from '../../domain/ids.ts';
-import type { MachineRow, Process, QuarantineKind } from '../../domain/machine.ts';
+import type { MachineRow, Process, QuarantineCause, QuarantineKind } from '../../domain/machine.ts';
 import type { StandingRung } from '../../domain/recovery/rungs.ts';
 
 /**
@@ -49,7 +49,7 @@ export interface Quarantine {
   readonly kind: QuarantineKind;
   readonly reason: string;
   /** Absent: heartbeats may end it, if `kind` is `needsHuman`. */
-  readonly cause?: 'chronic' | null;
+  readonly cause?: QuarantineCause | null;
 }
 
 /** Further effects of a failure besides its backoff, in the same transaction. */

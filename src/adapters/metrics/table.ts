@@ -3,6 +3,7 @@ import { MEMBER_STATES } from '../../domain/balancing/members.ts';
 import { OBJECT_KINDS } from '../../domain/balancing/objects.ts';
 import { POOL_STATES } from '../../domain/balancing/pool-row.ts';
 import { DAEMON_ROLES } from '../../domain/daemons.ts';
+import { QUARANTINE_CAUSES } from '../../domain/machine.ts';
 import { PROCESSORS } from '../../domain/processor.ts';
 import { CREATION_OUTCOMES } from '../../domain/provisioning/provider-tags.ts';
 import { RUNGS } from '../../domain/recovery/rungs.ts';
@@ -129,6 +130,10 @@ export const METRICS = {
       'Managed machines above the limit of the provider; they are kept.',
     shepherd_provision_intent_oldest_seconds: 'Age of the oldest unfinished creation, or 0.',
     redfish_bmc_unresponsive: 'BMCs that accept connections but have not answered for 15 minutes.',
+  }),
+  ...gauges('fleet', ['provider', ['cause', QUARANTINE_CAUSES]], {
+    shepherd_machines_left_out:
+      'Machines that are left alone until a person acts, by cause: chronic machines were recovered too often, retired ones are not used again.',
   }),
   ...gauges('fleet', ['scope', ['state', GUARD_STATES]], {
     shepherd_guard_state: 'Is 1 for the current state of the guard of the scope.',

@@ -119,6 +119,8 @@ function matcherOfTerm(term: FilterTerm, { isOverdue }: MatchMeans): Matcher {
     case 'heard':
       return ({ view: { lastHeartbeatAtMs } }, _text, nowMs) =>
         lastHeartbeatAtMs !== null && nowMs - lastHeartbeatAtMs > term.ageMs === term.above;
+    case 'cause':
+      return ({ view }) => view.cause === term.cause;
     case 'needs-human':
       return entryNeedsHuman;
     case 'overdue':

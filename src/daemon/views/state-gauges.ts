@@ -9,6 +9,7 @@ import {
   type DaemonRoles,
   type LoopSummary,
 } from '../../domain/daemons.ts';
+import { QUARANTINE_CAUSES } from '../../domain/machine.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { DaemonParts } from '../parts.ts';
 import { overdueCounts } from './overdue.ts';
@@ -73,6 +74,7 @@ const REPLACED: readonly GaugeName[] = [
   'shepherd_loop_last_success_timestamp_seconds',
   'shepherd_machines',
   'shepherd_machines_need_human',
+  'shepherd_machines_left_out',
   'shepherd_machines_overdue',
   'shepherd_guard_permits',
   'shepherd_guard_budget',
@@ -89,6 +91,11 @@ export function tellCensus(metrics: Metrics, places: readonly PlaceCount[]): voi
 
 function tellMachines({ metrics, board, isOverdue, mirror, permits }: DaemonParts): void {
   tellCensus(metrics, board.census());
+  for (const { view } of board.entries.values()) {
+    const cause = QUARANTINE_CAUSES.find((each) => each === view.cause);
+    const { provider } = view;
+    if (cause) metrics.count('shepherd_machines_left_out', { provider, cause }, 1);
+  }
   for (const { count, ...labels } of overdueCounts(
     board.entries.values(),
     isOverdue,

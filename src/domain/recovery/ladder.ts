@@ -11,17 +11,28 @@ import {
 } from './rungs.ts';
 import type { BootTimes, LadderRow, MachineRow, Process } from '../machine.ts';
 import type { OrderVerb } from '../verbs.ts';
-import { visibleText } from '../../lib/texts.ts';
+import { spanText, visibleText } from '../../lib/texts.ts';
 
-export type LadderPolicy = Readonly<Record<Rung, RungPolicy>>;
+/** When a machine is chronic: it was recovered this often within this time. 0 episodes: never. */
+export interface ChronicPolicy {
+  readonly episodes: number;
+  readonly withinMs: number;
+}
+export const DEFAULT_CHRONIC: ChronicPolicy = { episodes: 4, withinMs: 7 * 86_400_000 };
+/** Recoveries are remembered for this long. */
+export const CHRONIC_WITHIN_MAX_MS = 30 * 86_400_000;
 
-const ladder = (attemptsAt: (rung: Rung) => number): LadderPolicy =>
-  Object.fromEntries(
+export type LadderPolicy = Readonly<Record<Rung, RungPolicy>> & { readonly chronic: ChronicPolicy };
+
+const ladder = (attemptsAt: (rung: Rung) => number): LadderPolicy => ({
+  ...(Object.fromEntries(
     RUNGS.map((rung) => [
       rung,
       { attempts: attemptsAt(rung), patienceMs: RUNG_FACTS[rung].patienceMs },
     ]),
-  ) as LadderPolicy;
+  ) as Record<Rung, RungPolicy>),
+  chronic: DEFAULT_CHRONIC,
+});
 
 /** For providers where recovery may erase disks. */
 export const ERASING_LADDER = ladder((rung) => RUNG_FACTS[rung].attempts);
@@ -65,6 +76,8 @@ export interface LadderEnd {
   readonly end: string;
   /** Another agent start may help and is tried. Absent: a person is needed. */
   readonly startAgain?: true;
+  /** Heartbeats do not end the quarantine that follows. */
+  readonly cause?: 'chronic';
 }
 
 export const RUNG_OF: Readonly<Record<OrderVerb, StandingRung>> = {
@@ -95,7 +108,9 @@ export function nextStep(row: MachineRow, now: LadderCircumstances): LadderStep 
   if (recovery && resumed !== null && isResumed(row, resumed, null, now)) {
     return ownStep(resumed, Math.max(1, recovery.attempts), { recovery, resumed: true });
   }
-  const begun = recovery?.rung ?? firstRung(row);
+  const chronic = chronicText(row, now);
+  if (chronic !== null) return { end: chronic, cause: 'chronic' };
+  const begun = row.slot.isRecovering && recovery ? recovery.rung : beginning(row, now);
   const from = row.agentStarted ? begun : notBelow(begun);
   const goesOn = STANDING_RUNGS.slice(STANDING_RUNGS.indexOf(from));
   for (const rung of goesOn) {
@@ -160,6 +175,36 @@ export const stepBeyondController = (
   now: LadderCircumstances,
 ): LadderStep | LadderEnd => stepBeyondAgent(row, { ...now, hungController: null });
 
+/** Recoveries of the slot that count now. */
+const recentEpisodes = (
+  { slot }: MachineRow,
+  { policy: { chronic }, nowMs }: LadderCircumstances,
+): number => slot.episodes.filter((beganAtMs) => beganAtMs > nowMs - chronic.withinMs).length;
+
+/**
+ * Why no further episode begins: the machine keeps failing, and reviving it helps nobody. An
+ * episode under way goes on. Null: the machine is not chronic.
+ */
+export function chronicText(row: MachineRow, now: LadderCircumstances): string | null {
+  const { episodes, withinMs } = now.policy.chronic;
+  if (episodes === 0 || row.slot.isRecovering) return null;
+  const count = recentEpisodes(row, now);
+  if (count < episodes) return null;
+  return `it is chronic: it was recovered ${count} times within ${spanText(withinMs)} and fails again`;
+}
+
+/**
+ * Where an episode begins: at the rung that healed the last one, because milder rungs did not help
+ * then. Never at a rung that erases disks.
+ */
+function beginning(row: MachineRow, now: LadderCircumstances): StandingRung {
+  const { recovery, slot } = row;
+  const mildest = recovery?.rung ?? firstRung(row);
+  const healed = recentEpisodes(row, now) === 0 ? -1 : HEALING.indexOf(slot.healedBy ?? '');
+  return STANDING_RUNGS[Math.max(healed, STANDING_RUNGS.indexOf(mildest))]!;
+}
+const HEALING: readonly string[] = STANDING_RUNGS.filter((rung) => !RUNG_FACTS[rung].erases);
+
 /** A machine that never had an agent has none to restart. */
 const firstRung = ({ agentStarted }: MachineRow): StandingRung =>
   agentStarted ? 'restartingAgent' : 'rebooting';
@@ -170,7 +215,6 @@ const notBelow = (rung: StandingRung): StandingRung =>
 const isUnproved = (recovery: LadderRow | null, rung: Rung): boolean =>
   rung === 'rebooting' && recovery?.askedRung === 'rebooting';
 
-/** Why a rung is never tried, regardless of earlier attempts; null: it is possible. */
 /** Why the rung cannot be taken; null: it can. */
 export function impossibility(rung: Rung, now: LadderCircumstances): string | null {
   const { means, policy, preserved } = now;

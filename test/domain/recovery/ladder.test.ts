@@ -250,14 +250,15 @@ describe('an episode with random outcomes', () => {
   const ENDS = ['proved', 'failed', 'refused', 'outage', 'died', 'died before'] as const;
   const anyPolicy = fc
     .tuple(...STANDING_RUNGS.map(() => fc.nat(4)))
-    .map((counts) =>
-      Object.fromEntries(
+    .map((counts) => ({
+      ...Object.fromEntries(
         STANDING_RUNGS.map((rung, at) => [
           rung,
           { attempts: counts[at]!, patienceMs: 10 * MINUTE },
         ]),
       ),
-    ) as unknown as fc.Arbitrary<LadderCircumstances['policy']>;
+      chronic: ERASING_LADDER.chronic,
+    })) as unknown as fc.Arbitrary<LadderCircumstances['policy']>;
   const anyMeans = fc.record({
     reboot: fc.boolean(),
     power: fc.boolean(),

@@ -42,6 +42,12 @@ export function countEpisode(memory: Memory, machine: MemMachine, rung: Standing
   });
 }
 
+/** The provider refused the attempt, which says nothing about the machine. */
+export function uncountAttempt(memory: Memory, { row }: MemMachine): void {
+  const open = openOf(memory, row);
+  if (open) open.attempts = Math.max(0, open.attempts - 1);
+}
+
 export function endEpisode(
   memory: Memory,
   { row }: MemMachine,
@@ -66,10 +72,13 @@ export function episodesOf(memory: Memory, row: MachineRow) {
   const slot = slotOfRow(row);
   const sinceMs = memory.now() - KEPT_MS;
   const counted = memory.episodes
-    .filter((each) => each.slot === slot && each.counted && each.beganAtMs > sinceMs)
+    .filter(
+      (each) => each.slot === slot && each.counted && each.attempts > 0 && each.beganAtMs > sinceMs,
+    )
     .toReversed();
   return {
     episodes: counted.map(({ beganAtMs }) => beganAtMs),
+    isRecovering: counted.some(({ endedAtMs }) => endedAtMs === null),
     healedBy: counted.find(({ healedAtMs }) => healedAtMs !== null)?.rung ?? null,
   };
 }

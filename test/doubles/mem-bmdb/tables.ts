@@ -251,7 +251,7 @@ export const emptyRow = (id: string, createdAtMs: number): MachineRow => ({
   machineId: machineId(id),
   createdAtMs,
   provided: null,
-  slot: { labels: null, episodes: [], healedBy: null },
+  slot: { labels: null, episodes: [], healedBy: null, isRecovering: false },
   agentStarted: null,
   heartbeat: null,
   installation: {

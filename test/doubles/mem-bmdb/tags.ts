@@ -13,7 +13,7 @@ import { NothingToDo, Throttled } from '../../../src/domain/errors.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { BOOT_TIMES_KEPT } from '../../../src/domain/policy.ts';
 import { orderedText } from '../../../src/adapters/bmdb/preconditions.ts';
-import { countEpisode } from './episodes.ts';
+import { countEpisode, uncountAttempt } from './episodes.ts';
 import { forgetMachine, noteDeprovisionAsked } from './deprovision.ts';
 import { refuseGuarded } from './guard.ts';
 import { grantPermit } from './permits.ts';
@@ -164,6 +164,7 @@ function changeByNote(held: HeldWork, note: WorkNote): boolean {
       return false;
     }
     case 'recoveryRefused':
+      if (!note.counts && machine.row.recovery?.orderKey === null) uncountAttempt(memory, machine);
       return noteRefused(machine, note.counts);
     case 'recoveryAccepted':
       return patchLadder(machine, () => ({ operationRef: note.operationRef }));

@@ -16,6 +16,7 @@ import {
   lastFailures,
   nextStep,
   stepBeyondAgent,
+  type LadderEnd,
   type LadderProcess,
 } from '../../../domain/recovery/ladder.ts';
 import { hungControllerOf, interrupts, isStanding } from '../../../domain/recovery/rungs.ts';
@@ -132,7 +133,7 @@ async function claimStep(deps: RecoverDeps, turn: Turn, job: Job): Promise<Recov
   const { slot, work, row } = claimed;
   const step = nextStep(row, circumstancesOf(claimed));
   if ('end' in step) {
-    throw step.startAgain ? await left(claimed, step.end) : await parked(claimed, step.end);
+    throw step.startAgain ? await left(claimed, step.end) : await parked(claimed, step);
   }
   if (step.process !== process) {
     const reason = `${slot} is due for ${step.process}, not for ${process}`;
@@ -161,17 +162,19 @@ async function left(claimed: Claimed<RecoverDeps>, end: string): Promise<Error> 
 }
 
 /** Nothing is left to try: the machine waits for a person, and its permit is free for others. */
-async function parked(claimed: Claimed<RecoverDeps>, end: string): Promise<Error> {
+async function parked(claimed: Claimed<RecoverDeps>, step: LadderEnd): Promise<Error> {
   const { deps, slot, work, row, provided } = claimed;
+  const { end } = step;
+  const cause = step.cause ?? null;
   const isOn = await leaveSwitchedOn(claimed);
   const said = [end, ...(isOn ? [] : ['it may be switched off']), lastFailures(row)];
   const reason = said.filter((each) => each !== null).join('; ');
-  await work.fail(deps.backoff, reason, { quarantine: { kind: 'needsHuman', reason } });
+  await work.fail(deps.backoff, reason, { quarantine: { kind: 'needsHuman', reason, cause } });
   workEnded(claimed, 'failed');
   const { provider } = provided;
   deps.metrics.count('shepherd_reboots_total', { provider, outcome: 'exhausted' });
   const { recovery } = row;
-  if (recovery) countAttempt(claimed, recovery.rung, 'exhausted');
+  if (recovery && cause === null) countAttempt(claimed, recovery.rung, 'exhausted');
   deps.log.error({ slot, machine: work.machineId, reason }, 'a human is needed');
   return new NothingToDo(`${slot}: ${reason}`);
 }

@@ -72,6 +72,10 @@ const simple = {
         attempts = CASE WHEN l.order_key IS NULL THEN greatest(0, l.attempts - h.value::int8)
           ELSE l.attempts END
       FROM held h WHERE l.machine_id = h.machine_id
+    ), uncounted AS (
+      UPDATE recovery_episodes z SET attempts = greatest(0, z.attempts - h.value::int8)
+      FROM held h JOIN machine_recovery l ON l.machine_id = h.machine_id
+      WHERE z.machine_id = h.machine_id AND z.ended_at IS NULL AND l.order_key IS NULL
     )`,
   ),
   /** Takes back nothing that belongs to another machine's request. */
