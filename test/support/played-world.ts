@@ -79,6 +79,8 @@ export interface WorldOptions {
   readonly balancerDrivers?: readonly BalancerDriver[];
   /** All machines serve in a pool `api` at an in-memory balancer `edge`. */
   readonly hasPool?: boolean;
+  /** Of that pool; the default is the users'. */
+  readonly minActive?: number;
   /** Machines have BMCs that may hang. */
   readonly hasControllers?: boolean;
   /** The virtual clock; the default is a new one. */
@@ -240,6 +242,7 @@ function withPool(options: WorldOptions, { balancer }: MemoryBalancer): WorldOpt
     addresses: ['192.0.2.10'],
     ports: { http: { external: 80, internal: 8080 } },
     select: {},
+    ...(options.minActive !== undefined && { minActive: options.minActive }),
   };
   const balancers = { edge: { driver: driver.name } };
   return {
