@@ -616,6 +616,16 @@ export const texts = {
     select: (slot: string) => `Select ${slot}`,
   },
 
+  failures: {
+    title: 'Failures of the last 90 days',
+    by: 'Group machines by',
+    kinds: { plan: 'by plan', location: 'by location', provider: 'by provider', model: 'by model' },
+    about:
+      'Recoveries, and the time from silence to the first heartbeat. Days and rates count only machines that exist now.',
+    columns: ['Machines of', 'Machines', 'Days', 'Recoveries', 'Rate', 'Median', '95 %'],
+    ratio: (ratio: number) => `${ratio.toFixed(1)}×`,
+  },
+
   providers: {
     none: 'No provider is configured.',
     driver: (name: string) => `driver ${name}`,

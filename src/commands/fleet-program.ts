@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { examples } from './help.ts';
 import { countOf, WHEN_HELP, whenOf } from './options.ts';
+import { FAILURE_KINDS } from '../domain/failures.ts';
 import { PROVIDER_HOLD_KINDS } from '../domain/verbs.ts';
 import { asking } from './remote/ask-flags.ts';
 import { acting, byFlags, remote, type Through } from './remote/flags.ts';
@@ -19,7 +20,7 @@ const FREEZE_EXAMPLES = {
   thaw: ["shepherd fleet thaw --reason 'maintenance is over'"],
 } as const;
 
-/** Adds `status`, `plan`, and `fleet` and its commands. */
+/** Adds `status`, `plan`, `stats`, and `fleet` and its commands. */
 export function addFleetCommands(cli: Command, through: Through = byFlags): void {
   const act = acting(through);
   const fleetCommands = () => import('./remote/fleet.ts');
@@ -37,6 +38,19 @@ export function addFleetCommands(cli: Command, through: Through = byFlags): void
       .action(act(async () => (await import('./remote/plan.ts')).showPlan)),
     'shepherd plan',
     'shepherd plan hetzner',
+  );
+  examples(
+    remote(cli.command('stats').description('Show statistics of the fleet').command('failures'))
+      .description('Show which kinds of machines need recovery most often, and what heals them')
+      .addOption(
+        new Option('--by <kind>', 'Group the machines by this')
+          .choices(FAILURE_KINDS)
+          .default('plan'),
+      )
+      .option('--since <duration>', 'Count recoveries of this time, at most 400d', '90d')
+      .action(act(async () => (await import('./remote/stats.ts')).showFailures)),
+    'shepherd stats failures --by model',
+    'shepherd stats failures --by location --since 30d -o json',
   );
   const fleet = cli.command('fleet').description('Look at the guard over recovery, freeze, thaw');
   examples(

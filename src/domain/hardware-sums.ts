@@ -43,6 +43,15 @@ export function createHardwareSums() {
   };
 }
 
+/** Manufacturer and product in a report; null: the report names neither. */
+export function modelOf(report: HardwareFound['report']): string | null {
+  const node = fieldsOf(report?.['report']);
+  const parts = [node?.['manufacturer'], node?.['product']].map((part) =>
+    typeof part === 'string' ? part.trim() : '',
+  );
+  return parts.filter((part) => part !== '').join(' ') || null;
+}
+
 type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields | null =>
   typeof value === 'object' && value !== null ? (value as Fields) : null;

@@ -34,6 +34,7 @@ export const EMPTY = {
     loops: () => [],
     holderOf: () => null,
   },
+  records: { episodes: async () => ({ episodes: [], isCut: false }) },
   series: { stepMs: 10_000, samples: () => [] },
   events: { newest: async () => '0', append: async () => undefined },
   webhooks: { repository: { list: nothing, deliveries: nothing }, configured: [] },

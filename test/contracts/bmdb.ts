@@ -5,6 +5,7 @@ import { backoffContract } from './bmdb-backoff.ts';
 import { decisionsContract } from './bmdb-decisions.ts';
 import { deprovisionContract } from './bmdb-deprovision.ts';
 import { eligibilityContract } from './bmdb-eligibility.ts';
+import { episodesContract } from './bmdb-episodes.ts';
 import { eventsContract } from './bmdb-events.ts';
 import { fleetEventsContract } from './bmdb-fleet-events.ts';
 import { exclusionContract } from './bmdb-exclusion.ts';
@@ -50,7 +51,7 @@ export const AREAS = {
   reading: [readingContract, listingsContract, historyContract, eventsContract, textsContract],
   recovery: [
     ...[eligibilityContract, agentStartContract, recoveryContract, ladderContract],
-    controllerResetsContract,
+    ...[controllerResetsContract, episodesContract],
     ...[intentsContract, heartbeatsContract],
   ],
   slots: [

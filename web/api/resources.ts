@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 import type { z } from 'zod';
 import type {
   LoginSchema,
@@ -9,8 +9,10 @@ import type { AskingSchema, DecideSchema } from '../../src/console/access/device
 import type { LoopSchema, SessionSchema } from '../../src/console/api/daemons.ts';
 import type { RequestAnswer } from '../../src/console/api/submit/answers.ts';
 import type { GuardAnswer, SeriesAnswer } from '../../src/console/api/fleet-schema.ts';
+import type { FailuresAnswer } from '../../src/console/api/stats.ts';
 import type { PlanAnswer } from '../../src/console/api/plan-schema.ts';
 import type { DeliverySchema, WebhookSchema } from '../../src/console/api/webhooks.ts';
+import type { FailureKind } from '../../src/domain/failures.ts';
 import { untilLook } from '../live/clock.ts';
 import { addressOf, askFor, read, type Query } from './ask.ts';
 import type {
@@ -75,6 +77,7 @@ export type ProviderPlan = FleetPlan['providers'][number];
 export type WorkPlan = FleetPlan['work'][number];
 export type PoolPlan = FleetPlan['pools'][number];
 export type Series = SeriesAnswer;
+export type FailureGroup = FailuresAnswer['groups'][number];
 export type SessionLine = z.output<typeof SessionSchema>;
 export type LoopLine = z.output<typeof LoopSchema>;
 export type Login = z.output<typeof LoginSchema>;
@@ -93,6 +96,16 @@ export const guardInFull = polled<GuardInFull>(['guard'], 3_000);
 export const plan = polled<FleetPlan>(['plan'], 5_000);
 /** The last hour as seen by the daemon that serves the page. A new value comes every ten seconds. */
 export const series = polled<Series>(['series'], 10_000);
+/** Recoveries by kind of machine. A new kind keeps the old answer until the new one is there. */
+export const failures = (by: FailureKind) =>
+  queryOptions({
+    queryKey: ['failures', by],
+    queryFn: ({ signal }) =>
+      read<FailuresAnswer>(addressOf(['stats', 'failures'], { by, since: '90d' }), signal),
+    refetchInterval: 60_000,
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
 export const sessions = polled<{ sessions: readonly SessionLine[] }>(['sessions'], 5_000);
 /** Of the daemon that serves the page. */
 export const loops = polled<{ loops: readonly LoopLine[] }>(['loops'], 5_000);

@@ -1,4 +1,5 @@
 import type { MachineId, ProviderName, SessionId } from '../../domain/ids.ts';
+import type { Episode } from '../../domain/failures.ts';
 import type { SlotLine } from '../../domain/history/fold.ts';
 import type { Statistics, StatisticsPart } from '../../domain/statistics.ts';
 
@@ -23,6 +24,22 @@ export interface BmdbInspection {
   slotHistory(query: SlotHistoryQuery, signal: AbortSignal): Promise<SlotHistory>;
   /** Sessions that are alive or ended within a day, with their work. Reads all existing work. */
   sessions(signal: AbortSignal): Promise<SessionsReading>;
+  /** Recoveries of physical machines, newest first; episodes are kept for `EPISODES_KEPT_DAYS`. */
+  episodes(query: EpisodesQuery, signal: AbortSignal): Promise<EpisodesReading>;
+}
+
+export const EPISODES_MAX = 100_000;
+export const EPISODES_KEPT_DAYS = 400;
+export interface EpisodesQuery {
+  /** Only episodes that began at this time or later. */
+  readonly sinceMs: number;
+  /** Maximum number of episodes (`EPISODES_MAX`). */
+  readonly limit?: number;
+}
+export interface EpisodesReading {
+  readonly episodes: readonly Episode[];
+  /** There are more and older episodes than `limit`. */
+  readonly isCut: boolean;
 }
 
 export interface SchemaDescription {

@@ -33,6 +33,7 @@ export type * from './balancing-port.ts';
 export type * from './conditions-port.ts';
 export { BEFORE_ALL, EVENTS_MAX } from './events-port.ts';
 export type * from './events-port.ts';
+export { EPISODES_KEPT_DAYS, EPISODES_MAX } from './inspection-port.ts';
 export type * from './inspection-port.ts';
 export { BATCH_MAX } from './requests-port.ts';
 export type * from './requests-port.ts';

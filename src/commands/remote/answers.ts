@@ -15,6 +15,7 @@ import type {
   RecordsSchema,
   StatisticsSchema,
 } from '../../console/api/records.ts';
+import type { FailuresSchema } from '../../console/api/stats.ts';
 import type { ResolutionSchema } from '../../console/api/resolve.ts';
 import type {
   BatchSchema,
@@ -51,3 +52,4 @@ export type Whoami = z.output<typeof WhoamiSchema>;
 export type Records = z.output<typeof RecordsSchema>;
 export type HardwareReports = z.output<typeof HardwareReportsSchema>;
 export type Statistics = z.output<typeof StatisticsSchema>;
+export type Failures = z.output<typeof FailuresSchema>;

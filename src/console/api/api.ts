@@ -22,6 +22,7 @@ import { addMachines, type MachinesDeps } from './machines.ts';
 import { addProviders, type ProvidersDeps } from './providers.ts';
 import { addRecords } from './records.ts';
 import { addResolve } from './resolve.ts';
+import { addStats } from './stats.ts';
 import { addWebhooks } from './webhooks.ts';
 import { PROBLEMS, PROBLEM_CODES, Problem, type ProblemCode } from './problem.ts';
 
@@ -64,6 +65,7 @@ function addResources(api: Api, deps: ApiDeps): void {
   addInsight(api, deps.insight, deps.history);
   addMachineParts(api, deps);
   addRecords(api, deps.records);
+  addStats(api, deps);
   addDaemons(api, deps);
   addInspector(api, deps);
   addEvents(api, deps.events);

@@ -5,7 +5,10 @@ import { described, read, type Api } from './kit.ts';
 import { listOf, named, text, wholeNumber } from './schemas.ts';
 
 /** What is read from the database as recorded there. */
-export type Records = Pick<BmdbInspection, 'schema' | 'machines' | 'hardware' | 'statistics'>;
+export type Records = Pick<
+  BmdbInspection,
+  'schema' | 'machines' | 'hardware' | 'statistics' | 'episodes'
+>;
 
 const count = z.int();
 

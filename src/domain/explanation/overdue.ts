@@ -100,8 +100,8 @@ export function createStays() {
 const keyOf = ({ provider, plan, state, substate }: StayPlace): string =>
   `${provider} ${plan ?? ''} ${state} ${substate}`;
 
-/** The smallest sample that this percentage of all samples does not exceed. */
-function percentile(samples: readonly number[], percent: number): number {
+/** The smallest sample that this percentage of all samples does not exceed. There must be samples. */
+export function percentile(samples: readonly number[], percent: number): number {
   const sorted = samples.toSorted((a, b) => a - b);
   return sorted[Math.ceil((percent / 100) * sorted.length) - 1]!;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ProviderError } from '../../../src/domain/errors.ts';
-import { providerName, sessionId } from '../../../src/domain/ids.ts';
-import type { MachineRow } from '../../../src/domain/machine.ts';
+import { providerName, sessionId, slot } from '../../../src/domain/ids.ts';
+import type { HoldKind, MachineRow } from '../../../src/domain/machine.ts';
 import { installationReportCodec } from '../../../src/wire/codec.ts';
 import { KEY, KEY_HEX } from '../../contracts/bmdb-rows.ts';
 import { ladderRow } from '../../support/facts.ts';
@@ -118,6 +118,37 @@ const steps: Record<string, (s: ReadingStand, about: string) => unknown> = {
     const work = await session.claim('ShepherdAgentStart', idOf(1));
     await advance(s.clock, MINUTE);
     await work.fail({ initialMs: 1_000, exponent: 1, maximumMs: 0 }, 'no route\nto host');
+  },
+  'one recovery of each rung for machine 1, and a machine without any': (s) => {
+    const nowMs = s.clock.now();
+    const createdAtMs = nowMs - 10 * 24 * 60 * MINUTE;
+    s.add(1, { createdAtMs });
+    const base = rowOf(s, 1).provided!;
+    const elsewhere = { providerId: 'device-2', reservationId: 'slot-2', location: 'fr' };
+    s.add(2, { createdAtMs, provided: { ...base, ...elsewhere } });
+    const rungs = ['restartingAgent', 'rebooting', 'rebooting', 'powerCycling'] as const;
+    for (const [at, rung] of rungs.entries()) {
+      const silentSinceMs = nowMs - (4 - at) * 24 * 60 * MINUTE;
+      const healedAtMs = at === 3 ? null : silentSinceMs + (at + 10) * MINUTE;
+      s.bmdb.tables.episodes.push({
+        ...{ slot: slot('metal', 'slot-1'), machineId: idOf(at === 0 ? 9 : 1), location: 'ny' },
+        ...{ silentSinceMs, beganAtMs: silentSinceMs + MINUTE, rung, attempts: 1 },
+        ...{ healedAtMs, endedAtMs: healedAtMs, counted: true },
+      });
+    }
+    s.add(3, {
+      createdAtMs,
+      provided: { ...base, providerId: 'device-3', reservationId: 'slot-3' },
+    });
+    const hold = {
+      provider: base.provider,
+      slotId: 'slot-3',
+      setBy: 'ann',
+      reason: 'x',
+      untilMs: null,
+    };
+    s.bmdb.tables.holds = [{ ...hold, kind: 'retired' as HoldKind }];
+    s.bmdb.tables.touch(idOf(3));
   },
   'a machine that is gone': (s) => {
     const machineId = s.add(1);

@@ -5,6 +5,8 @@ import { afterAll, expect, test } from 'vitest';
 import type { Page, Route } from 'playwright-core';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createInspection } from '../../../src/adapters/inspector/inspection.ts';
+import type { Episode } from '../../../src/domain/failures.ts';
+import { machineId, providerName } from '../../../src/domain/ids.ts';
 import { root } from '../../repo/sources.ts';
 import { daemon, daemonsView, loop } from '../daemons-script.ts';
 import { AT_MS, machine, member, pool, scriptedFleet } from '../scripted-fleet.ts';
@@ -28,6 +30,12 @@ const browser = useBrowser();
 const inspector = createInspection({ clock: systemClock });
 afterAll(() => inspector.close());
 
+const RECOVERY: Episode = {
+  ...{ provider: providerName('equinix'), slotId: 'gone', machineId: machineId('gone') },
+  ...{ location: 'x'.repeat(60), silentSinceMs: AT_MS - 600_000, beganAtMs: AT_MS - 500_000 },
+  ...{ rung: 'rebooting', attempts: 1, healedAtMs: AT_MS - 60_000, endedAtMs: AT_MS },
+};
+
 /** A fleet with many problems, seen by an admin. */
 function troubledFleet() {
   const all = machine('c', { state: 'Running', substate: 'silent', reason: 'x'.repeat(300) });
@@ -38,7 +46,8 @@ function troubledFleet() {
   const daemons = daemonsView([daemon()], [loop()]);
   const guard = guardInsight();
   const plan = planView();
-  return { fleet, more: { providers: providersView(troubled()), daemons, guard, plan } };
+  const records = { episodes: async () => ({ episodes: [RECOVERY], isCut: false }) } as never;
+  return { fleet, more: { providers: providersView(troubled()), daemons, guard, plan, records } };
 }
 
 async function show({ isEmpty }: { readonly isEmpty: boolean }) {

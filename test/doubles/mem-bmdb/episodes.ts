@@ -1,3 +1,6 @@
+import { EPISODES_KEPT_DAYS, EPISODES_MAX } from '../../../src/adapters/bmdb/port.ts';
+import type { EpisodesQuery, EpisodesReading } from '../../../src/adapters/bmdb/port.ts';
+import { machineId, providerOf, slotIdOf, type Slot } from '../../../src/domain/ids.ts';
 import type { StandingRung } from '../../../src/domain/recovery/rungs.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { slotOfRow } from '../../../src/domain/submission/named-fleet.ts';
@@ -5,7 +8,7 @@ import type { MemMachine, Memory } from './tables.ts';
 
 /** A recovery of a physical machine; see the table `recovery_episodes`. */
 export interface MemEpisode {
-  readonly slot: string;
+  readonly slot: Slot;
   readonly machineId: string;
   readonly location: string | null;
   readonly silentSinceMs: number;
@@ -17,7 +20,8 @@ export interface MemEpisode {
   counted: boolean;
 }
 
-const KEPT_MS = 30 * 86_400_000;
+const DAY_MS = 86_400_000;
+const KEPT_MS = 30 * DAY_MS;
 
 const openOf = ({ episodes }: Memory, { machineId }: MachineRow) =>
   episodes.find((each) => each.machineId === machineId && each.endedAtMs === null);
@@ -81,4 +85,25 @@ export function episodesOf(memory: Memory, row: MachineRow) {
     isRecovering: counted.some(({ endedAtMs }) => endedAtMs === null),
     healedBy: counted.find(({ healedAtMs }) => healedAtMs !== null)?.rung ?? null,
   };
+}
+
+/** See `BmdbInspection.episodes`. */
+export function episodesSince(
+  { episodes }: Memory,
+  { sinceMs, limit = EPISODES_MAX }: EpisodesQuery,
+): EpisodesReading {
+  const found = episodes
+    .filter(({ beganAtMs }) => beganAtMs >= sinceMs)
+    .toReversed()
+    .toSorted((a, b) => b.beganAtMs - a.beganAtMs)
+    .map(({ slot, machineId: id, counted: _, ...rest }) => ({
+      ...{ provider: providerOf(slot), slotId: slotIdOf(slot), machineId: machineId(id) },
+      ...rest,
+    }));
+  return { episodes: found.slice(0, limit), isCut: found.length > limit };
+}
+
+export function trimEpisodes(memory: Memory): void {
+  const limitMs = memory.now() - EPISODES_KEPT_DAYS * DAY_MS;
+  memory.episodes = memory.episodes.filter(({ beganAtMs }) => beganAtMs >= limitMs);
 }

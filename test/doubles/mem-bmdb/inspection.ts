@@ -1,6 +1,7 @@
 import { byProcess } from '../../../src/domain/statistics.ts';
 import { statisticsOf } from './statistics.ts';
 import type { Counts, StatisticsPart } from '../../../src/domain/statistics.ts';
+import { episodesSince } from './episodes.ts';
 import { historyOf } from './records.ts';
 import { circumstances, rowsOf } from './rows.ts';
 import { slotHistoryOf } from './slot-history.ts';
@@ -27,6 +28,7 @@ export function createInspection(memory: Memory): BmdbInspection {
     events: async (query) => eventsOf(memory, query),
     slotHistory: async (query) => slotHistoryOf(memory, query),
     sessions: async () => sessionsOf(memory),
+    episodes: async (query) => episodesSince(memory, query),
   };
 }
 

@@ -1,5 +1,6 @@
 import { removeSession } from './sessions.ts';
 import { cancelWork } from './leases.ts';
+import { trimEpisodes } from './episodes.ts';
 import { trimDeliveries } from './webhooks.ts';
 import { endExpiredHolds } from './events.ts';
 import { trimProviderHolds } from './provider-holds.ts';
@@ -31,6 +32,7 @@ export function sweep(memory: Memory): Swept {
   trimProviderHolds(memory);
   endExpiredHolds(memory);
   trimDeliveries(memory);
+  trimEpisodes(memory);
   return { ...swept, permits, ...trimHistory(memory) };
 }
 

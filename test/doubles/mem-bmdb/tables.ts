@@ -140,7 +140,7 @@ export interface MemTables {
   readonly intents: Map<Witness, MemIntent>;
   readonly penalties: Map<string, MemPenalty>;
   holds: HoldRow[];
-  readonly episodes: MemEpisode[];
+  episodes: MemEpisode[];
   /** By slot, type and source. */
   readonly conditions: Map<string, ConditionRow>;
   /** By slot. */

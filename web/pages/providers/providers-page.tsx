@@ -3,9 +3,10 @@ import { providers } from '../../api/resources.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Notice } from '../../parts/panel.tsx';
 import { texts } from '../../texts.ts';
+import { Failures } from './failures.tsx';
 import { ProviderCard } from './provider-card.tsx';
 
-/** All configured providers: listing, holds and machines. */
+/** All configured providers: listing, holds and machines; and which kinds of machines fail. */
 export function ProvidersPage() {
   const query = useQuery(providers);
   return (
@@ -21,6 +22,7 @@ export function ProvidersPage() {
           </div>
         )}
       </Loaded>
+      <Failures />
     </>
   );
 }

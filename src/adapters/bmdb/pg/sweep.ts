@@ -6,6 +6,7 @@ import { FROM, ruleSql } from './eligibility.ts';
 import type { PgContext } from './live.ts';
 import type { Queries } from './pool.ts';
 import { statements as holds } from './provisioning/provider-holds.ts';
+import { OUTDATED, statements as episodes } from './recovery/episodes.ts';
 import { statements as deliveries, UNKEPT } from './events/webhooks.ts';
 import { noteSilences } from './guard/silences.ts';
 import { named, statement } from './statement.ts';
@@ -42,6 +43,7 @@ const DUE = {
   events: `EXISTS (SELECT 1 FROM (SELECT at FROM fleet_events ORDER BY seq LIMIT 1) oldest
     WHERE oldest.at < now() - interval '${KEEP_DAYS} days')`,
   letters: `(${UNKEPT})`,
+  episodes: `EXISTS (SELECT 1 FROM recovery_episodes WHERE ${OUTDATED})`,
   changes: `EXISTS (SELECT 1 FROM (SELECT at FROM machine_changes ORDER BY xid LIMIT 1) oldest
     WHERE oldest.at < now() - interval '5 minutes')`,
 };
@@ -172,6 +174,9 @@ export async function sweep(context: PgContext): Promise<Swept> {
   if (due.events) await trim('trim the events', statements.trimEvents);
   await stepIf('letters', 'delete dead letters and abandoned deliveries', (q) =>
     q.run(deliveries.trim, { limit: ROWS_MAX }),
+  );
+  await stepIf('episodes', 'delete old recoveries', (q) =>
+    q.run(episodes.trim, { limit: ROWS_MAX }),
   );
   await stepIf('expired', 'end expired holds', (q) =>
     q.run(statements.removeExpired, { limit: ROWS_MAX }),

@@ -10,6 +10,7 @@ import type {
 import { inspectField } from '../../reflection/fields.ts';
 import { createMessageReader } from '../../reflection/messages.ts';
 import type { MessageReader } from '../../reflection/messages.ts';
+import { readEpisodes } from './episodes.ts';
 import { readEvents } from './events.ts';
 import { readHardware } from './hardware.ts';
 import type { PgContext } from '../live.ts';
@@ -105,6 +106,8 @@ export function createInspection({ db, loss }: PgContext): BmdbInspection {
     slotHistory: (query, signal) =>
       read('read the history of a slot', signal, (q) => readSlotHistory(q, query)),
     sessions: (signal) => read('read the sessions', signal, readSessions),
+    episodes: (query, signal) =>
+      count('read the recoveries', signal, (q) => readEpisodes(q, query)),
   };
 }
 

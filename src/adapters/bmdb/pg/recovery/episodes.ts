@@ -1,3 +1,4 @@
+import { EPISODES_KEPT_DAYS } from '../../port.ts';
 import { SLOT_ID } from '../eligibility.ts';
 import { named, statement } from '../statement.ts';
 
@@ -16,7 +17,17 @@ export const COUNT_EPISODES = `
   ON CONFLICT (machine_id) WHERE ended_at IS NULL DO UPDATE SET rung = excluded.rung,
     attempts = z.attempts + 1`;
 
+/** An episode is too old to be kept. */
+export const OUTDATED = `began_at < now() - interval '${EPISODES_KEPT_DAYS} days'`;
+
 export const statements = named('episodes', {
+  trim: statement({
+    params: { limit: 'int8' },
+    text: ({ limit }) =>
+      `DELETE FROM recovery_episodes WHERE episode IN (
+         SELECT episode FROM recovery_episodes WHERE ${OUTDATED}
+         LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
+  }),
   /** A person has released the machine: what happened before makes it chronic no more. */
   forgive: statement({
     params: { provider: 'text', slot: 'text' },

@@ -19,6 +19,7 @@ CREATE TABLE recovery_episodes ( -- Recoveries of physical machines: one row fro
   counted boolean NOT NULL DEFAULT true -- false: a person released the machine since, so that the episode no longer makes it chronic.
 );
 CREATE INDEX recovery_episodes_slot_idx ON recovery_episodes (provider, slot_id, began_at);
+CREATE INDEX recovery_episodes_began_idx ON recovery_episodes (began_at);
 CREATE UNIQUE INDEX recovery_episodes_open_key ON recovery_episodes (machine_id)
   WHERE ended_at IS NULL;
 
