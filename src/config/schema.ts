@@ -11,7 +11,14 @@ import * as leaf from '../settings/leaves.ts';
 import { ladderSchema, unwantedErasures, type LadderOfProvider } from './ladder-schema.ts';
 import { consoleSettings, hasAddress, hasWayIn, isEncrypted } from './console-schema.ts';
 import { filledSection, section } from './driven.ts';
-import { balancersSchema, complaintAboutRoles, rolesSchema, webhooksSchema } from './sections.ts';
+import {
+  balancersSchema,
+  complaintAboutRoles,
+  replacementSchema,
+  retireWhen,
+  rolesSchema,
+  webhooksSchema,
+} from './sections.ts';
 import { poolFaults } from './pool-faults.ts';
 import { fleetSchema, poolsSchema } from './pool-schema.ts';
 import { providersSchema } from './provider-schema.ts';
@@ -49,11 +56,13 @@ export const configSchema = (around: Surroundings, drivers: typeof DRIVER_TABLES
       loopParallelism: leaf.count('Maximum concurrent recoveries.', 1, 1000).prefault(10),
       backoff: backoffSchema(RECOVERY_BACKOFF),
       ladder: ladderSchema(),
+      retire: retireWhen().prefault('never'),
       pollInterval: leaf
         .duration('How often recovery checks whether a step worked.')
         .prefault('5s'),
     }),
     guard: guardSchema(),
+    replacement: replacementSchema(),
     mirror: filledSection({
       scanInterval: leaf.duration('Interval of full scans of the database.').prefault('1m'),
       pollInterval: leaf

@@ -2,10 +2,19 @@ import * as leaf from '../settings/leaves.ts';
 import { z } from 'zod';
 import { DAEMON_ROLES, type DaemonRole } from '../domain/daemons.ts';
 import { namesTypes } from '../domain/events/fleet-event.ts';
+import { RETIRE_WHEN } from '../domain/recovery/retirement.ts';
 import { signingSecretOf } from '../domain/events/retries.ts';
 import type { Surroundings } from '../settings/secret.ts';
 import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
-import { apart, drivenSchema, nameOf, settingsOf, type Driven, type DriverKeys } from './driven.ts';
+import {
+  apart,
+  drivenSchema,
+  filledSection,
+  nameOf,
+  settingsOf,
+  type Driven,
+  type DriverKeys,
+} from './driven.ts';
 
 /** A daemon's roles, in the documentation's order. */
 export const rolesSchema = () =>
@@ -21,6 +30,25 @@ export const rolesSchema = () =>
         'Parts of Shepherd that this daemon runs. Other daemons of the same database must run the rest.',
     })
     .prefault([...DAEMON_ROLES]);
+
+/** When recovery retires a machine. */
+export const retireWhen = () =>
+  leaf.choice(
+    RETIRE_WHEN,
+    'Whether recovery retires a machine that it cannot bring back. chronic: only one that was recovered too often. never (default): a person decides.',
+  );
+
+/** The replacement of retired machines. */
+export const replacementSchema = () =>
+  filledSection({
+    maxPerDay: leaf
+      .count(
+        'Maximum machines per provider that are created in 24 hours in place of retired machines or ones that need a person. 0: none.',
+        0,
+        1000,
+      )
+      .prefault(2),
+  });
 
 /** The parts of the configuration that decide whether roles make sense, valid or not. */
 interface Written {

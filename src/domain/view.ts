@@ -200,7 +200,10 @@ function parked(facts: SlotFacts, moment: Moment): ViewState | null {
     return { state, substate: 'conflict', reason: row.unreadable, endedBy: ENDS.unreadable };
   }
   if (row?.quarantine && isQuarantined(row, moment.nowMs)) {
-    const { kind, reason, untilMs } = row.quarantine;
+    const { kind, reason, untilMs, cause } = row.quarantine;
+    if (cause === 'retired') {
+      return { state, substate: kind, reason: `retired: ${reason}`, endedBy: ENDS.unretire };
+    }
     const byItself = kind === 'needsHuman' ? ', or heartbeats without a break' : '';
     const endedBy = `${ENDS.release}${byItself}${untilMs === null ? '' : ', or its end'}`;
     return { state, substate: kind, reason, endedBy };
@@ -218,6 +221,7 @@ function parked(facts: SlotFacts, moment: Moment): ViewState | null {
 
 const ENDS = {
   release: 'an operator: shepherd machine release',
+  unretire: 'an operator: shepherd machine unretire',
   unreadable: 'a program that can read its rows',
   missing:
     'the provider, when it shows the machine again; or an operator: shepherd machine deprovision',

@@ -49,7 +49,12 @@ export interface Quarantine {
   readonly kind: QuarantineKind;
   readonly reason: string;
   /** Absent: heartbeats may end it, if `kind` is `needsHuman`. */
-  readonly cause?: 'chronic' | null;
+  readonly cause?: 'chronic' | 'retired' | null;
+  /**
+   * Also retires the slot, unless an operator quarantined the machine meanwhile; `cause` is then
+   * `retired`. `giveBack`: the machine is also given back, unless a hold preserves it.
+   */
+  readonly retires?: 'keep' | 'giveBack';
 }
 
 /** Further effects of a failure besides its backoff, in the same transaction. */

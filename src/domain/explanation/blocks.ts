@@ -1,5 +1,6 @@
 import {
   BARRING,
+  BARRING_CREATION,
   backoffUntilMs,
   isLadder,
   orderFor,
@@ -99,12 +100,13 @@ const FORBIDS: Readonly<Record<ExplainedWork, string>> = {
 
 function holds({ facts, moment }: At, work: ExplainedWork, process: Process | null): Way[] {
   const barring: readonly HoldKind[] =
-    work === 'creation' ? ['no-allocate'] : ((process && BARRING[process]) ?? []);
+    work === 'creation' ? BARRING_CREATION : ((process && BARRING[process]) ?? []);
   return facts.slot.holds
     .filter(({ kind, untilMs }) => barring.includes(kind) && (untilMs ?? Infinity) > moment.nowMs)
     .map(({ kind, setBy, reason, untilMs }) => {
       const phrase = `${setBy}'s hold ${kind} forbids ${FORBIDS[work]}`;
-      const endedBy = 'an operator: shepherd machine unhold';
+      const verb = kind === 'retired' ? 'unretire' : 'unhold';
+      const endedBy = `an operator: shepherd machine ${verb}`;
       const end = untilMs === null ? '' : '; or its end';
       return way('hold', `${phrase}: ${reason}`, `${endedBy}${end}`, { endsAtMs: untilMs, phrase });
     });

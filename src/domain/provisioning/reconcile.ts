@@ -1,3 +1,4 @@
+import { BARRING_CREATION } from '../eligibility.ts';
 import { slot, type MachineId, type ProviderName, type SessionId, type Slot } from '../ids.ts';
 import type {
   HoldRow,
@@ -207,8 +208,11 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
   const { provider, nowMs, running = NONE, self = null } = input;
   const barring = new Map<string, string>();
   for (const hold of input.holds) {
-    if (hold.provider !== provider || hold.kind !== 'no-allocate') continue;
-    if (hold.untilMs === null || hold.untilMs > nowMs) barring.set(hold.slotId, hold.reason);
+    if (hold.provider !== provider || !BARRING_CREATION.includes(hold.kind)) continue;
+    if (hold.untilMs === null || hold.untilMs > nowMs) {
+      const why = hold.kind === 'retired' ? `retired: ${hold.reason}` : hold.reason;
+      barring.set(hold.slotId, why);
+    }
   }
   const cooldowns = new Map<string, string>();
   for (const penalty of input.penalties) {

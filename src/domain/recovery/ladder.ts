@@ -65,6 +65,8 @@ export interface LadderEnd {
   readonly end: string;
   /** Another agent start may help and is tried. Absent: a person is needed. */
   readonly startAgain?: true;
+  /** `chronic`: it was recovered too often. Absent: nothing else helps. */
+  readonly cause?: 'chronic';
 }
 
 export const RUNG_OF: Readonly<Record<OrderVerb, StandingRung>> = {

@@ -1,4 +1,5 @@
 import { tellProviderHold } from './events.ts';
+import { BARRING_CREATION } from '../../../src/domain/eligibility.ts';
 import { NotFound, NothingToDo, WorkConflict } from '../../../src/domain/errors.ts';
 import {
   machineId,
@@ -125,7 +126,7 @@ function refuseBarred(memory: Memory, name: string): void {
   const hold = memory.holds.find(
     (each) =>
       slot(each.provider, each.slotId) === name &&
-      each.kind === 'no-allocate' &&
+      BARRING_CREATION.includes(each.kind) &&
       (each.untilMs === null || each.untilMs > memory.now()),
   );
   const penalty = memory.penalties.get(name);

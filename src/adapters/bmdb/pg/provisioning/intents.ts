@@ -1,4 +1,5 @@
 import { LeaseLost, NotFound, NothingToDo, WorkConflict } from '../../../../domain/errors.ts';
+import { BARRING_CREATION } from '../../../../domain/eligibility.ts';
 import { machineId, witness as asWitness } from '../../../../domain/ids.ts';
 import type { Witness } from '../../../../domain/ids.ts';
 import type { IntentRow } from '../../../../domain/machine.ts';
@@ -10,7 +11,7 @@ import { isUniqueViolation } from '../errors.ts';
 import { commitAlive, liveSession, transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { repeatedOnce } from '../repeat.ts';
-import { LIVE, ms } from '../sql.ts';
+import { LIVE, ms, texts } from '../sql.ts';
 import { named, statement } from '../statement.ts';
 import type { ArgsOf, Columns, Fields, RowOf, Statement } from '../statement.ts';
 import { INTENT } from '../reading/surroundings.ts';
@@ -30,7 +31,7 @@ const OCCUPIED = `coalesce(
 /** Why nothing may be created on a slot: a hold, or a penalty; null if it may. Over `at`. */
 const BARRED = `coalesce(
   (SELECT h.reason FROM slot_holds h
-    WHERE h.provider = at.provider AND h.slot_id = at.slot_id AND h.kind = 'no-allocate'
+    WHERE h.provider = at.provider AND h.slot_id = at.slot_id AND h.kind IN (${texts(BARRING_CREATION)})
       AND (h.until IS NULL OR h.until > now())),
   (SELECT h.cause FROM provider_holds h
     WHERE h.provider = at.provider AND h.key = at.slot_id AND h.kind = 'penalty'
