@@ -13,6 +13,7 @@ import type { Flags, SourceText } from './config/source.ts';
 import { UsageError } from './domain/errors.ts';
 import type { HostKeyPolicy, LossPolicy } from './domain/policy.ts';
 import { DEFAULT_LOSS } from './domain/policy.ts';
+import type { Target } from './domain/provisioning/replacement.ts';
 import type { LadderPolicy } from './domain/recovery/ladder.ts';
 import type { Retirement } from './domain/recovery/retirement.ts';
 
@@ -94,6 +95,15 @@ export const lossPolicyOf = ({ agent, mirror }: Pick<Config, 'agent' | 'mirror'>
 /** Most machines of a provider; 0 is no limit. */
 export const machinesMaxOf = ({ providers, provisioner }: Config, provider: string): number =>
   providers[provider]?.maxMachines ?? provisioner.maxMachines;
+
+/** Machines of a provider to keep in service; undefined: as many as there are slots. */
+export const targetOf = (
+  { providers, replacement }: Pick<Config, 'providers' | 'replacement'>,
+  provider: string,
+): Target | undefined => {
+  const machines = providers[provider]?.target;
+  return machines === undefined ? machines : { machines, replacementsMax: replacement.maxPerDay };
+};
 
 /** How the machines of a provider are recovered; one that is not configured has the common ladder. */
 export const ladderOf = ({ providers, recoverer }: Config, provider: string): LadderPolicy =>

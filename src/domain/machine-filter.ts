@@ -26,6 +26,7 @@ export type FilterTerm =
   | { readonly kind: 'since' | 'heard'; readonly above: boolean; readonly ageMs: number }
   | { readonly kind: 'needs-human' }
   | { readonly kind: 'overdue' }
+  | { readonly kind: 'retired' }
   /** Lower case. */
   | { readonly kind: 'word'; readonly text: string };
 
@@ -71,7 +72,7 @@ const plain = (text: string): string => text.replaceAll('"', '');
 function readPart(part: string): FilterTerm | string | null {
   const lower = plain(part).toLowerCase();
   if (lower === '') return null;
-  if (lower === 'needs-human' || lower === 'overdue') return { kind: lower };
+  if (lower === 'needs-human' || lower === 'overdue' || lower === 'retired') return { kind: lower };
   const age = /^(since|heard)([<>])(.*)$/.exec(lower);
   if (age) return readAge(age[1] as 'since' | 'heard', age[2] === '>', age[3]!);
   const named = /^([a-z]+):(.*)$/s.exec(plain(part));

@@ -127,6 +127,11 @@ export const METRICS = {
     shepherd_provision_intents_open: 'Unfinished creations.',
     shepherd_provision_over_limit:
       'Managed machines above the limit of the provider; they are kept.',
+    shepherd_provision_below_target:
+      'Machines in service that are missing to the target of the provider.',
+    shepherd_provision_replacements_today:
+      'Machines that were created in 24 hours in place of retired ones or ones that need a person.',
+    shepherd_machines_retired: 'Slots that are retired, with or without a machine.',
     shepherd_provision_intent_oldest_seconds: 'Age of the oldest unfinished creation, or 0.',
     redfish_bmc_unresponsive: 'BMCs that accept connections but have not answered for 15 minutes.',
   }),

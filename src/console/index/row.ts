@@ -121,6 +121,8 @@ function matcherOfTerm(term: FilterTerm, { isOverdue }: MatchMeans): Matcher {
         lastHeartbeatAtMs !== null && nowMs - lastHeartbeatAtMs > term.ageMs === term.above;
     case 'needs-human':
       return entryNeedsHuman;
+    case 'retired':
+      return ({ view }) => view.holds.includes('retired');
     case 'overdue':
       return (entry, _text, nowMs) => isOverdue(entry, nowMs);
     case 'word':

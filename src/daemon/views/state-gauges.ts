@@ -74,6 +74,7 @@ const REPLACED: readonly GaugeName[] = [
   'shepherd_machines',
   'shepherd_machines_need_human',
   'shepherd_machines_overdue',
+  'shepherd_machines_retired',
   'shepherd_guard_permits',
   'shepherd_guard_budget',
   'shepherd_provision_intent_oldest_seconds',
@@ -87,7 +88,14 @@ export function tellCensus(metrics: Metrics, places: readonly PlaceCount[]): voi
   }
 }
 
-function tellMachines({ metrics, board, isOverdue, mirror, permits }: DaemonParts): void {
+function tellMachines({
+  metrics,
+  board,
+  isOverdue,
+  mirror,
+  permits,
+  providers,
+}: DaemonParts): void {
   tellCensus(metrics, board.census());
   for (const { count, ...labels } of overdueCounts(
     board.entries.values(),
@@ -96,6 +104,10 @@ function tellMachines({ metrics, board, isOverdue, mirror, permits }: DaemonPart
   )) {
     metrics.set('shepherd_machines_overdue', labels, count);
   }
+  const retired = (mirror.known()?.holds ?? []).filter(({ kind }) => kind === 'retired');
+  for (const provider of providers.keys())
+    metrics.set('shepherd_machines_retired', { provider }, 0);
+  for (const { provider } of retired) metrics.count('shepherd_machines_retired', { provider });
   for (const use of permits.use()) {
     metrics.set('shepherd_guard_permits', { scope: use.scope }, use.permits);
     metrics.set('shepherd_guard_budget', { scope: use.scope }, use.budget);
@@ -131,6 +143,8 @@ const OF_PROVISIONER = [
   'shepherd_provider_circuit_open',
   'shepherd_provision_intents_open',
   'shepherd_provision_over_limit',
+  'shepherd_provision_below_target',
+  'shepherd_provision_replacements_today',
 ] as const;
 
 function oldestIntentSeconds({ mirror }: DaemonParts, provider: ProviderName): number {

@@ -80,7 +80,7 @@ export const statements = named('intents', {
   open: statement({
     params: stepParams({
       ...{ machineId: 'uuid', provider: 'text', slotId: 'text', hostname: 'text' },
-      ...{ lease: 'text?', epoch: 'int8?' },
+      ...{ replaces: 'bool', lease: 'text?', epoch: 'int8?' },
     }),
     /** Machines whose slot already has an intent are missing from the answer. */
     columns: {
@@ -100,8 +100,9 @@ export const statements = named('intents', {
         FROM step AS at
       ), opened AS (
         INSERT INTO provision_intents AS i
-          (witness, machine_id, provider, slot_id, hostname, session_id)
-        SELECT w.witness, w.machine_id, w.provider, w.slot_id, w.hostname, me.session_id
+          (witness, machine_id, provider, slot_id, hostname, session_id, replaces)
+        SELECT w.witness, w.machine_id, w.provider, w.slot_id, w.hostname, me.session_id,
+          w.replaces
         FROM wanted w, me WHERE w.leased AND NOT w.occupied AND w.barred IS NULL
         ORDER BY w.provider, w.slot_id
         ON CONFLICT (provider, slot_id) WHERE state IN ('open', 'unresolved')
@@ -230,9 +231,10 @@ export function createIntentRepository(session: LiveSession): IntentRepository {
   const adoptions = stepsOf(session, 'adopt the device of', statements.adopt);
   const ends = stepsOf(session, 'end', statements.end);
   return {
-    open: async ({ lease, ...input }) => {
+    open: async ({ lease, replaces = false, ...input }) => {
       const names = { witness: asWitness(random.uuid()), machineId: machineId(random.uuid()) };
-      const row = await openings({ ...input, ...names, lease: lease?.name, epoch: lease?.epoch });
+      const held = { lease: lease?.name, epoch: lease?.epoch };
+      const row = await openings({ ...input, ...names, replaces, ...held });
       const slot = slotOf(input);
       if (!row) throw new WorkConflict(`${slot} already has an intent`);
       if (!row.leased) {

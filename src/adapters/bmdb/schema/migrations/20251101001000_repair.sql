@@ -52,6 +52,7 @@ ALTER TABLE slot_holds ADD CONSTRAINT slot_holds_kind_check CHECK
 COMMENT ON COLUMN slot_holds.kind IS 'no-start bars agent start, no-recover the ladder, no-allocate creation, preserve reinstallation and deprovision, no-serve membership in pools, retired all of these but deprovision.';
 
 ALTER TABLE provision_intents ADD COLUMN replaces boolean NOT NULL DEFAULT false;
+CREATE INDEX provision_intents_replaces_idx ON provision_intents (created_at) WHERE replaces;
 COMMENT ON COLUMN provision_intents.replaces IS 'The machine takes the place of one that was retired or needs a person.';
 
 -- Down Migration
