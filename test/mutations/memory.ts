@@ -33,4 +33,6 @@ test/doubles/mem-bmdb/listings.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t lis
 test/doubles/mem-bmdb/permits.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t permits
   mem-permits-of-a-location-count-where-the-machine-is: [-permitScope?.location ?? -]row.provided?.location
   mem-budget-of-locations-is-none: (location [-=== null-]{+!== ""+} ?
+test/doubles/mem-bmdb/retiring.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t retiring
+  mem-a-preserved-machine-is-given-back: [-if (isHeld(-]{+if (false && isHeld(+}machine.row, 'preserve'
 `;

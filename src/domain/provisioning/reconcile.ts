@@ -226,10 +226,8 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
   const barring = new Map<string, string>();
   for (const hold of input.holds) {
     if (hold.provider !== provider || !BARRING_CREATION.includes(hold.kind)) continue;
-    if (hold.untilMs === null || hold.untilMs > nowMs) {
-      const why = hold.kind === 'retired' ? `retired: ${hold.reason}` : hold.reason;
-      barring.set(hold.slotId, why);
-    }
+    const why = hold.kind === 'retired' ? `retired: ${hold.reason}` : hold.reason;
+    if (hold.untilMs === null || hold.untilMs > nowMs) barring.set(hold.slotId, why);
   }
   const cooldowns = new Map<string, string>();
   for (const penalty of input.penalties) {

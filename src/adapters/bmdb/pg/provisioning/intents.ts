@@ -31,7 +31,8 @@ const OCCUPIED = `coalesce(
 /** Why nothing may be created on a slot: a hold, or a penalty; null if it may. Over `at`. */
 const BARRED = `coalesce(
   (SELECT h.reason FROM slot_holds h
-    WHERE h.provider = at.provider AND h.slot_id = at.slot_id AND h.kind IN (${texts(BARRING_CREATION)})
+    WHERE h.provider = at.provider AND h.slot_id = at.slot_id
+      AND h.kind IN (${texts(BARRING_CREATION)})
       AND (h.until IS NULL OR h.until > now())),
   (SELECT h.cause FROM provider_holds h
     WHERE h.provider = at.provider AND h.key = at.slot_id AND h.kind = 'penalty'
