@@ -3,7 +3,6 @@ import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../domain/backoff.ts';
 import type { BackoffDescriptor } from '../domain/backoff.ts';
-import { CONDITION_EFFECTS, CONDITION_TYPE } from '../domain/conditions.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS, HOST_KEY_POLICIES } from '../domain/policy.ts';
 import { DEFAULT_GUARD } from '../domain/recovery/guard-judgement.ts';
 import { formatDuration } from '../settings/duration.ts';
@@ -14,6 +13,7 @@ import { filledSection, section } from './driven.ts';
 import {
   balancersSchema,
   complaintAboutRoles,
+  conditionsSchema,
   replacementSchema,
   retireWhen,
   rolesSchema,
@@ -364,21 +364,6 @@ const guardSchema = () =>
       )
       .prefault(DEFAULT_GUARD.unreachablePercent),
   });
-
-const conditionsSchema = () =>
-  z
-    .record(
-      z
-        .string()
-        .regex(CONDITION_TYPE, {
-          error: 'is no type of a condition; give a name such as disk-failing',
-        }),
-      leaf.choice(
-        CONDITION_EFFECTS,
-        'What a condition of this type does. tell (default): it is shown. no-new-work: no machine is created on the slot. drain: the machine also leaves its pools.',
-      ),
-    )
-    .prefault({});
 
 const consoleSchema = (around: Surroundings) =>
   filledSection(consoleSettings(around))

@@ -1,5 +1,6 @@
 import * as leaf from '../settings/leaves.ts';
 import { z } from 'zod';
+import { CONDITION_EFFECTS, CONDITION_TYPE } from '../domain/conditions.ts';
 import { DAEMON_ROLES, type DaemonRole } from '../domain/daemons.ts';
 import { namesTypes } from '../domain/events/fleet-event.ts';
 import { RETIRE_WHEN } from '../domain/recovery/retirement.ts';
@@ -30,6 +31,22 @@ export const rolesSchema = () =>
         'Parts of Shepherd that this daemon runs. Other daemons of the same database must run the rest.',
     })
     .prefault([...DAEMON_ROLES]);
+
+/** What conditions do, by their types. */
+export const conditionsSchema = () =>
+  z
+    .record(
+      z
+        .string()
+        .regex(CONDITION_TYPE, {
+          error: 'is no type of a condition; give a name such as disk-failing',
+        }),
+      leaf.choice(
+        CONDITION_EFFECTS,
+        'What a condition of this type does. tell (default): it is shown. no-new-work: no machine is created on the slot. drain: the machine also leaves its pools.',
+      ),
+    )
+    .prefault({});
 
 /** When recovery retires a machine. */
 export const retireWhen = () =>

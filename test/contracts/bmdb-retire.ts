@@ -36,6 +36,16 @@ export function retireContract(s: BmdbStage): void {
       });
     });
 
+    it('bars starts and the ladder without any quarantine', async () => {
+      const [lost, fresh] = [await addLost(), await add()];
+      for (const id of [lost, fresh]) await s.h.hold(holdOn(await read(id), 'retired'));
+      for (const process of ['ShepherdRecovery', 'ShepherdReinstall'] as const) {
+        expect(await refusedWith(s.session.claim(process, lost))).toBe('nothing-to-do');
+      }
+      const start = s.session.claim('ShepherdAgentStart', fresh);
+      expect(await refusedWith(start)).toBe('nothing-to-do');
+    });
+
     it('keeps a free slot from every creation', async () => {
       const free = { provider: PROVIDER, slotId: 'free', machineId: null };
       await applyRequest({ verb: 'retire', target: free }, why);

@@ -27,7 +27,6 @@ src/domain/eligibility.ts test/domain/eligibility.test.ts test/actors/provisioni
   a-start-is-given-up-one-failure-late: return count >[-=-] failuresMax ||
 src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/recovery/ladder.test.ts
   preserve-lets-a-reinstallation-through: ShepherdReinstall: ['no-recover'[-, 'preserve'-], 'retired'],
-  a-retired-machine-is-recovered: ShepherdRecovery: ['no-recover'[-, 'retired'-]],
 src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/requests.test.ts test/actors/tasks/orders.test.ts
   an-order-goes-past-a-hold: LIFTED_BY_ORDER: ReadonlySet<Ineligibility> = new Set([{+'a hold forbids it', +}
 src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/requests.test.ts test/domain/recovery/ladder.test.ts
@@ -77,6 +76,9 @@ src/domain/provisioning/replacement.ts test/domain/provisioning/replacement.test
   a-lost-machine-is-in-service: let [inService, filled] = [managed[- - out.length-] - outIntents
   a-pause-by-a-person-is-a-loss: row.quarantine!.kind === 'byOperator'[- && row.quarantine!.cause !== null-]
   a-round-forgets-its-replacements: [-if (replaces) replaced += 1;-]
+src/domain/eligibility.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t retiring
+  a-retired-machine-is-recovered: ShepherdRecovery: ['no-recover'[-, 'retired'-]],
+  a-retired-machine-is-started: ShepherdAgentStart: ['no-start'[-, 'retired'-]],
 src/domain/eligibility.ts test/domain/provisioning/replacement.test.ts
   a-retired-slot-is-picked-again: BARRING_CREATION: readonly HoldKind[] = ['no-allocate'[-, 'retired'-]]
 src/domain/provisioning/findings.ts test/actors/provisioning/record.test.ts test/domain/provisioning/findings.test.ts

@@ -20,13 +20,13 @@ import {
   type ProviderMeans,
 } from '../../../domain/submission/prospects.ts';
 import {
-  askedOf,
   byName,
   isBulk,
   machinesMeant,
   type SelectedRequest,
   type Selected,
 } from '../../../domain/submission/selection.ts';
+import { asConfigured, gravest, requestsOf } from './retiring.ts';
 import { slot, type ProviderName } from '../../../domain/ids.ts';
 import type { GuardRow } from '../../../domain/machine.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
@@ -38,7 +38,6 @@ import {
   misfitOf,
   wishOf,
   type OperatorRequest,
-  type RequestedThing,
 } from '../../../domain/operator-request.ts';
 import type { Person } from '../../access/port.ts';
 import type { FleetView } from '../../port.ts';
@@ -245,25 +244,6 @@ async function meansOf(deps: SubmissionDeps, selected: readonly Selected[]) {
   const known = new Map(found);
   return (provider: ProviderName) => known.get(provider) ?? null;
 }
-
-/** The verb `retire` also gives back where the provider is configured so. */
-function asConfigured(deps: SubmissionDeps, what: RequestedThing): RequestedThing {
-  if (what.verb !== 'retire') return what;
-  return { ...what, giveBack: what.giveBack || deps.givesBack(what.target.provider) };
-}
-
-const requestsOf = (deps: SubmissionDeps, ...asked: Parameters<typeof askedOf>) =>
-  askedOf(...asked).map((each) => ({ ...each, what: asConfigured(deps, each.what) }));
-
-/** The gravest form of the request at any of the machines: it decides about rights. */
-const gravest = (
-  deps: SubmissionDeps,
-  wish: OperatorRequest<MachineVerb>,
-  providers: readonly string[],
-): OperatorRequest<MachineVerb> =>
-  wish.verb === 'retire'
-    ? { ...wish, giveBack: wish.giveBack || providers.some(deps.givesBack) }
-    : wish;
 
 type KeylessAsker = Pick<Asker, 'person' | 'seen'>;
 
