@@ -8,7 +8,14 @@ import {
   serveWaitEndMs,
 } from '../eligibility.ts';
 import { drainText } from '../balancing/members.ts';
-import type { GuardRow, HoldKind, Process, ProviderHoldRow, QuarantineKind } from '../machine.ts';
+import type {
+  GuardRow,
+  HoldKind,
+  MachineRow,
+  Process,
+  ProviderHoldRow,
+  QuarantineKind,
+} from '../machine.ts';
 import { capacityKeys, QUOTA_KEY } from '../provisioning/provider-holds.ts';
 import { FLEET, graceEndsAtMs } from '../recovery/guard-judgement.ts';
 import { isUnderWay } from '../recovery/permits.ts';
@@ -64,9 +71,11 @@ function quarantine({ state, view, facts: { slot }, moment }: At): Way[] {
   if (state !== 'Quarantined' || view.state !== state) return [];
   const { row, conflict } = slot;
   const set = row?.unreadable === undefined ? (row?.quarantine ?? null) : null;
-  const isSet = set !== null && set.kind === view.substate && set.reason === view.reason;
+  const isRetired = set?.cause === 'retired';
+  const isSet =
+    set !== null && set.kind === view.substate && (isRetired || set.reason === view.reason);
   const endsAtMs = isSet ? set.untilMs : null;
-  const end = isSet ? SET_ENDS[set.kind] : foundEnd(view.substate, row?.unreadable, conflict);
+  const end = isSet ? endOf(set) : foundEnd(view.substate, row?.unreadable, conflict);
   const atMost = endsAtMs === null ? '' : `, or for ${spanText(endsAtMs - moment.nowMs)} more`;
   const phrase = `nothing is done until ${end}${atMost}`;
   const text = 'nothing is done to it';
@@ -78,6 +87,9 @@ const SET_ENDS: Readonly<Record<QuarantineKind, string>> = {
   conflict: 'an operator releases it',
   byOperator: 'an operator releases it',
 };
+
+const endOf = ({ kind, cause }: NonNullable<MachineRow['quarantine']>): string =>
+  cause === 'retired' ? 'an operator unretires it' : SET_ENDS[kind];
 
 function foundEnd(
   substate: string,
