@@ -13,7 +13,9 @@ import type { Flags, SourceText } from './config/source.ts';
 import { UsageError } from './domain/errors.ts';
 import type { HostKeyPolicy, LossPolicy } from './domain/policy.ts';
 import { DEFAULT_LOSS } from './domain/policy.ts';
+import type { Target } from './domain/provisioning/replacement.ts';
 import type { LadderPolicy } from './domain/recovery/ladder.ts';
+import type { Retirement } from './domain/recovery/retirement.ts';
 
 export { formatDuration, parseDuration } from './settings/duration.ts';
 export type { Milliseconds } from './settings/duration.ts';
@@ -94,9 +96,27 @@ export const lossPolicyOf = ({ agent, mirror }: Pick<Config, 'agent' | 'mirror'>
 export const machinesMaxOf = ({ providers, provisioner }: Config, provider: string): number =>
   providers[provider]?.maxMachines ?? provisioner.maxMachines;
 
+/** Machines of a provider to keep in service; undefined: as many as there are slots. */
+export const targetOf = (
+  { providers, replacement }: Pick<Config, 'providers' | 'replacement'>,
+  provider: string,
+): Target | undefined => {
+  const machines = providers[provider]?.target;
+  return machines === undefined ? machines : { machines, replacementsMax: replacement.maxPerDay };
+};
+
 /** How the machines of a provider are recovered; one that is not configured has the common ladder. */
 export const ladderOf = ({ providers, recoverer }: Config, provider: string): LadderPolicy =>
   ladderPolicy(recoverer, providers[provider]);
+
+/** What becomes of a provider's machines that do not come back. */
+export const retirementOf = (
+  { providers, recoverer }: Pick<Config, 'providers' | 'recoverer'>,
+  provider: string,
+): Retirement => {
+  const { retire, retired } = providers[provider] ?? {};
+  return { when: retire ?? recoverer.retire, then: retired === 'give-back' ? 'giveBack' : 'keep' };
+};
 
 /** What counts where nothing proves the host key of one of the provider's machines. */
 export const policyOf = ({ providers, ssh }: Config, provider: string): HostKeyPolicy => {

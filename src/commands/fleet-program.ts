@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { examples } from './help.ts';
-import { countOf, WHEN_HELP, whenOf } from './options.ts';
+import { countOf, WHEN_HELP, wholeNumber, whenOf } from './options.ts';
 import { FAILURE_KINDS } from '../domain/failures.ts';
 import { PROVIDER_HOLD_KINDS } from '../domain/verbs.ts';
 import { asking } from './remote/ask-flags.ts';
@@ -52,7 +52,9 @@ export function addFleetCommands(cli: Command, through: Through = byFlags): void
     'shepherd stats failures --by model',
     'shepherd stats failures --by location --since 30d -o json',
   );
-  const fleet = cli.command('fleet').description('Look at the guard over recovery, freeze, thaw');
+  const fleet = cli
+    .command('fleet')
+    .description('Look at the guard over recovery, freeze, thaw; give machines back');
   examples(
     remote(fleet.command('status'))
       .description('Show whether daemons recover machines now, and what prevents it')
@@ -82,6 +84,26 @@ export function addFleetCommands(cli: Command, through: Through = byFlags): void
     }
     examples(command, ...FREEZE_EXAMPLES[verb]).addHelpText('after', FREEZE_HELP);
   }
+  addScale(fleet, act);
+}
+
+const SCALE_HELP = `
+Retired and quarantined machines go first, then those that do not run, then those in no pool, then the
+youngest. Their load balancers drain them first. Their slots stay free until "shepherd machine unhold".`;
+
+function addScale(fleet: Command, act: ReturnType<typeof acting>): void {
+  const scale = asking(fleet.command('scale'), '30s')
+    .argument('<provider>', 'Name of the provider')
+    .argument('<machines>', 'Number of machines that stay', wholeNumber(0, 1_000_000))
+    .description('Give back the least useful machines of a provider, until this number stays')
+    .option('--dry-run', 'Show the chosen machines and ask for nothing', false)
+    .option('--yes', 'Really do it. Without this the command only shows what would happen', false)
+    .action(act(async () => (await import('./remote/scale.ts')).scaleProvider));
+  examples(
+    scale,
+    "shepherd fleet scale hetzner 40 --dry-run --reason 'less load'",
+    "shepherd fleet scale hetzner 40 --yes --reason 'less load'",
+  ).addHelpText('after', SCALE_HELP);
 }
 
 /** Adds to `provider` the commands that show providers and end their holds. */

@@ -136,6 +136,8 @@ const EXAMPLES: Readonly<Record<MachineVerb, readonly string[]>> = {
     "shepherd machine release rack/b4-07 --reason 'cable replaced'",
     "shepherd machine release rack/b4-07 --forget-host-key --yes --reason 'new disk'",
   ],
+  retire: ["shepherd machine retire rack/b4-07 --reason 'third disk in a year'"],
+  unretire: ["shepherd machine unretire rack/b4-07 --reason 'board replaced'"],
   reinstall: [
     '# Without --yes the command only shows what would happen.',
     "shepherd machine reinstall rack/b4-07 --reason 'new base image'",

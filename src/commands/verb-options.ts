@@ -25,7 +25,7 @@ export function addDetails(command: Command, verb: MachineVerb): Command {
   const isAgreed = 'Really do it. Without this the command only shows what would happen';
   if (described(verb).care === 'destroying') command.option('--yes', isAgreed, false);
   for (const [name, detail] of detailsOf(verb)) {
-    if (detail.kind !== 'flag' || detail.lost === undefined) continue;
+    if (detail.kind !== 'flag' || detail.lost === undefined || detail.cli === undefined) continue;
     command.option('--yes', `With --${optionName(name)}: ${isAgreed}`, false);
   }
   return command;

@@ -7,7 +7,7 @@ import * as leaf from '../settings/leaves.ts';
 import type { Surroundings } from '../settings/secret.ts';
 import { apart, drivenSchema, nameOf, settingsOf, type DriverKeys } from './driven.ts';
 import { erasingSwitch, ladderChangeSchema } from './ladder-schema.ts';
-import { chronicChangeSchema } from './repair-schema.ts';
+import { chronicChangeSchema, retireWhen } from './repair-schema.ts';
 
 /** Space for the site's own first-boot commands beside ours; user data is limited. */
 const INIT_COMMAND_BYTES = 800;
@@ -37,6 +37,19 @@ const commonShape = (around: Surroundings) => ({
     .prefault(10),
   maxMachines: leaf
     .count('Maximum machines of this provider. Default: provisioner.maxMachines.', 0)
+    .optional(),
+  target: leaf
+    .count(
+      'Machines to keep in service. Retired ones and ones that need a person are replaced, see replacement. Default: every free slot is used, up to maxMachines.',
+      0,
+    )
+    .optional(),
+  retire: retireWhen().optional(),
+  retired: leaf
+    .choice(
+      ['keep', 'give-back'],
+      'What happens to a retired machine. keep (default): nothing. give-back: it is given back, with everything on its disks, unless a hold preserves it.',
+    )
     .optional(),
   recoveryMayEraseDisks: erasingSwitch(),
   hostKeyPolicy: leaf

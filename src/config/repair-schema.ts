@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CONDITION_EFFECTS, CONDITION_TYPE } from '../domain/conditions.ts';
 import { CHRONIC_WITHIN_MAX_MS, DEFAULT_CHRONIC } from '../domain/recovery/ladder.ts';
+import { RETIRE_WHEN } from '../domain/recovery/retirement.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
 import { filledSection, section } from './driven.ts';
@@ -48,3 +49,22 @@ export const conditionsSchema = () =>
       ),
     )
     .prefault({});
+
+/** When recovery retires a machine. */
+export const retireWhen = () =>
+  leaf.choice(
+    RETIRE_WHEN,
+    'Whether recovery retires a machine that it cannot bring back. chronic: only one that was recovered too often. never (default): a person decides.',
+  );
+
+/** The replacement of retired machines. */
+export const replacementSchema = () =>
+  filledSection({
+    maxPerDay: leaf
+      .count(
+        'Maximum machines per provider that are created in 24 hours in place of retired machines or ones that need a person. 0: none.',
+        0,
+        1000,
+      )
+      .prefault(2),
+  });

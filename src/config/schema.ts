@@ -8,7 +8,7 @@ import { DEFAULT_GUARD } from '../domain/recovery/guard-judgement.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
 import { ladderSchema, unwantedErasures, type LadderOfProvider } from './ladder-schema.ts';
-import { chronicSchema, conditionsSchema } from './repair-schema.ts';
+import { chronicSchema, conditionsSchema, replacementSchema, retireWhen } from './repair-schema.ts';
 import { consoleSettings, hasAddress, hasWayIn, isEncrypted } from './console-schema.ts';
 import { filledSection, section } from './driven.ts';
 import { balancersSchema, complaintAboutRoles, rolesSchema, webhooksSchema } from './sections.ts';
@@ -50,11 +50,13 @@ export const configSchema = (around: Surroundings, drivers: typeof DRIVER_TABLES
       backoff: backoffSchema(RECOVERY_BACKOFF),
       ladder: ladderSchema(),
       chronic: chronicSchema(),
+      retire: retireWhen().prefault('never'),
       pollInterval: leaf
         .duration('How often recovery checks whether a step worked.')
         .prefault('5s'),
     }),
     guard: guardSchema(),
+    replacement: replacementSchema(),
     mirror: filledSection({
       scanInterval: leaf.duration('Interval of full scans of the database.').prefault('1m'),
       pollInterval: leaf

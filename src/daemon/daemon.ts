@@ -5,7 +5,7 @@ import { provideFleet } from '../actors/provide.ts';
 import type { Bmdb } from '../adapters/bmdb/port.ts';
 import type { Inspection } from '../adapters/inspector/port.ts';
 import type { InspectorRelay } from '../adapters/inspector/relay.ts';
-import { mayEraseDisks, type Config } from '../config.ts';
+import { mayEraseDisks, retirementOf, type Config } from '../config.ts';
 import { givingBackOf } from '../config/giving-back.ts';
 import type { SubmissionMeans } from '../console/api/submit/submit.ts';
 import type { Console, ConsoleDeps } from '../console/console.ts';
@@ -329,6 +329,7 @@ function submissionMeans({ mirror, ...parts }: DaemonParts): SubmissionMeans {
     ...{ requests: bmdb.requests, clock, loss, providers: Object.keys(config.providers) },
     ...{ guard: mirror.guard, pools: mirror.pools, nowMs: mirror.nowMs },
     givingBack: givingBackOf(config),
+    givesBack: (name) => retirementOf(config, name).then === 'giveBack',
     means: async (name) => providers.get(name as ProviderName)?.capabilities ?? null,
   };
 }

@@ -1,5 +1,5 @@
 import { JANITOR_KINDS } from '../adapters/metrics/port.ts';
-import { ladderOf, machinesMaxOf, policyOf } from '../config.ts';
+import { ladderOf, machinesMaxOf, policyOf, retirementOf, targetOf } from '../config.ts';
 import type { ProvideDeps } from '../actors/provide.ts';
 import type { DaemonParts } from './parts.ts';
 
@@ -31,6 +31,7 @@ export function fleetDeps(parts: DaemonParts, watching: Watching): ProvideDeps {
       ...tasks,
       backoff: config.recoverer.backoff,
       ladder: (provider) => ladderOf(config, provider),
+      retirement: (provider) => retirementOf(config, provider),
       pollMs: config.recoverer.pollInterval,
       askAgainMs: tuning.askAgainMs,
     },
@@ -44,6 +45,12 @@ export function fleetDeps(parts: DaemonParts, watching: Watching): ProvideDeps {
         machinesMax: provisioner.maxMachines,
         machinesMaxOf: new Map(
           [...providers.keys()].map((name) => [name, machinesMaxOf(config, name)]),
+        ),
+        targetOf: new Map(
+          [...providers.keys()].flatMap((name) => {
+            const target = targetOf(config, name);
+            return target ? [[name, target] as const] : [];
+          }),
         ),
         chunkSize: provisioner.reservationChunkSize,
         creationGapMs: provisioner.deviceCreationRate,

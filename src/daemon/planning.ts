@@ -3,14 +3,10 @@ import type { Mirror } from '../actors/mirror/mirror.ts';
 import type { FleetRows } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { FleetProvider, Listing } from '../adapters/provider/port.ts';
-import { machinesMaxOf, type Config } from '../config.ts';
+import { machinesMaxOf, targetOf, type Config } from '../config.ts';
 import type { ProviderName } from '../domain/ids.ts';
-import {
-  foresightOf,
-  reconcile,
-  type Foresight,
-  type Reconciliation,
-} from '../domain/provisioning/reconcile.ts';
+import { foresightOf, type Foresight } from '../domain/provisioning/foresight.ts';
+import { reconcile, type Reconciliation } from '../domain/provisioning/reconcile.ts';
 
 /** The provisioner's plan from the last listing, without work under way. */
 export function provisioningPlan(
@@ -27,6 +23,7 @@ export function provisioningPlan(
     listingComplete: read.complete,
     unreadable: read.unreadable ?? [],
     machinesMax: machinesMaxOf(config, provider.name),
+    target: targetOf(config, provider.name),
     chunkSize: provider.inventory ? Infinity : reservationChunkSize,
     assimilate,
     canCreate: provider.capabilities.create,

@@ -276,7 +276,7 @@ export function handOutRefusal(
 ): Ineligibility | null {
   if (isQuarantined(row, now.nowMs)) return 'it is quarantined';
   if (row.deprovision !== null) return 'it is to be deprovisioned';
-  if (isHeld(row, 'preserve', now)) return 'a hold forbids it';
+  if (BARRING_INSTALL.some((kind) => isHeld(row, kind, now))) return 'a hold forbids it';
   return serves(row) ? 'it still serves' : null;
 }
 
@@ -350,11 +350,15 @@ export const exclusionGroup = (process: Process): string =>
 
 /** Hold kinds that bar a process. */
 export const BARRING: Readonly<Partial<Record<Process, readonly HoldKind[]>>> = {
-  ShepherdAgentStart: ['no-start'],
-  ShepherdRecovery: ['no-recover'],
-  ShepherdReinstall: ['no-recover', 'preserve'],
+  ShepherdAgentStart: ['no-start', 'retired'],
+  ShepherdRecovery: ['no-recover', 'retired'],
+  ShepherdReinstall: ['no-recover', 'preserve', 'retired'],
   ShepherdDeprovision: ['preserve'],
 };
+/** Hold kinds that bar a creation on the slot. */
+export const BARRING_CREATION: readonly HoldKind[] = ['no-allocate', 'retired'];
+/** Hold kinds that keep an operating system from being installed by the agent. */
+export const BARRING_INSTALL: readonly HoldKind[] = ['preserve', 'retired'];
 /** Provider statuses in which an agent may be started on a machine. */
 export const STARTABLE: readonly (ProviderStatus | null)[] = [null, 'Unknown', 'Running'];
 /** Provider statuses in which the ladder leaves a machine alone. */

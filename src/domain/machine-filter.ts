@@ -1,4 +1,4 @@
-import { HOLD_KINDS, QUARANTINE_CAUSES, type HoldKind, type QuarantineCause } from './machine.ts';
+import { HOLD_KINDS, type HoldKind } from './machine.ts';
 import { labelFault } from './labels.ts';
 import { STATES, SUBSTATES } from './states.ts';
 import { TRAIT_NAMES, type TraitName } from './traits.ts';
@@ -24,10 +24,7 @@ export type FilterTerm =
   | { readonly kind: 'hold'; readonly values: readonly HoldKind[] }
   /** Age, milliseconds. */
   | { readonly kind: 'since' | 'heard'; readonly above: boolean; readonly ageMs: number }
-  | { readonly kind: 'needs-human' }
-  /** The cause of a quarantine. */
-  | { readonly kind: 'cause'; readonly cause: QuarantineCause }
-  | { readonly kind: 'overdue' }
+  | { readonly kind: (typeof PLAIN_TERMS)[number] }
   /** Lower case. */
   | { readonly kind: 'word'; readonly text: string };
 
@@ -68,16 +65,17 @@ export const filterKey = ({ terms }: MachineFilter): string =>
 export const isTimed = ({ terms }: MachineFilter): boolean =>
   terms.some(({ kind }) => kind === 'since' || kind === 'heard' || kind === 'overdue');
 
-const isCause = (text: string): text is QuarantineCause =>
-  (QUARANTINE_CAUSES as readonly string[]).includes(text);
+/** Terms of one word that stand for themselves. */
+const PLAIN_TERMS = ['needs-human', 'overdue', 'chronic', 'retired'] as const;
+const isPlainTerm = (text: string): text is (typeof PLAIN_TERMS)[number] =>
+  (PLAIN_TERMS as readonly string[]).includes(text);
 
 const plain = (text: string): string => text.replaceAll('"', '');
 
 function readPart(part: string): FilterTerm | string | null {
   const lower = plain(part).toLowerCase();
   if (lower === '') return null;
-  if (lower === 'needs-human' || lower === 'overdue') return { kind: lower };
-  if (isCause(lower)) return { kind: 'cause', cause: lower };
+  if (isPlainTerm(lower)) return { kind: lower };
   const age = /^(since|heard)([<>])(.*)$/.exec(lower);
   if (age) return readAge(age[1] as 'since' | 'heard', age[2] === '>', age[3]!);
   const named = /^([a-z]+):(.*)$/s.exec(plain(part));

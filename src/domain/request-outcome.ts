@@ -37,6 +37,8 @@ export interface Scene {
 export type Effect =
   | OperatorRequest<'hold' | 'unhold' | 'quarantine' | 'release' | 'clear-backoff'>
   | OperatorRequest<'freeze' | 'freeze-until' | 'thaw' | 'clear-provider'>
+  /** `giveBack`: also file the request to give it back, unless it has a conflict. */
+  | OperatorRequest<'retire' | 'unretire'>
   /** All new labels of the slot. */
   | { readonly verb: 'label'; readonly labels: string | null }
   /** The machine's first request decides whether the slot returns to the pool. */
@@ -114,6 +116,8 @@ const DECISIONS: {
   label,
   quarantine,
   release,
+  retire,
+  unretire,
   deprovision,
   install,
   withdraw,
@@ -184,6 +188,7 @@ function quarantine(scene: Scene, wish: OperatorRequest<'quarantine'>): RequestR
   const row = scene.row!;
   if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
   if (isInConflict(row, now.nowMs)) return refused(`${quarantineText(row)} already`);
+  if (isRetired(row, now.nowMs)) return refused('it is retired');
   const instead = isQuarantined(row, now.nowMs) ? `; ${formerText(row)}` : '';
   return done(
     `quarantined ${untilText(untilMs, 'it is released')}${instead}${underWayText(scene)}`,
@@ -193,9 +198,34 @@ function quarantine(scene: Scene, wish: OperatorRequest<'quarantine'>): RequestR
 }
 
 function release({ request, row, now }: Scene, wish: OperatorRequest<'release'>): RequestResult {
+  if (isRetired(row!, now.nowMs)) return refused('it is retired: unretire it');
   const was = isQuarantined(row!, now.nowMs) ? formerText(row!) : 'it was not quarantined';
   return done(`released; ${was}${keyText(row!, wish.forgetHostKey)}`, wish, {
     kind: 'released',
+    reason: request.reason,
+  });
+}
+
+const isRetired = (row: MachineRow, nowMs: number): boolean =>
+  isQuarantined(row, nowMs) && row.quarantine?.cause === 'retired';
+
+/** Concerns the slot, with whatever is on it. A hold `preserve` always keeps the machine. */
+function retire(scene: Scene, { verb, giveBack }: OperatorRequest<'retire'>): RequestResult {
+  const { request, now } = scene;
+  const before = holdOn(request, 'retired', now);
+  if (before) return done(`${before.setBy} had retired it already: ${before.reason}`);
+  const preserved = holdOn(request, 'preserve', now) !== undefined;
+  const kept = preserved ? '; a hold preserves the machine' : '; a machine on it is given back';
+  const outcome = `retired until it is unretired${giveBack ? kept : ''}${underWayText(scene)}`;
+  const effect = { verb, giveBack: giveBack && !preserved };
+  return done(outcome, effect, { kind: 'retired', reason: request.reason });
+}
+
+function unretire({ request, now }: Scene, wish: OperatorRequest<'unretire'>): RequestResult {
+  const before = holdOn(request, 'retired', now);
+  if (!before) return done('it was not retired');
+  return done(`no longer retired; ${before.setBy} had retired it (${before.reason})`, wish, {
+    kind: 'unretired',
     reason: request.reason,
   });
 }
@@ -241,6 +271,7 @@ function install({ request, row, now }: Scene, wish: OperatorRequest<'install'>)
   if (row!.deprovision) return refused('it is to be deprovisioned');
   if (isQuarantined(row!, now.nowMs)) return refused(`${quarantineText(row!)}: release it first`);
   if (isHeld(row!, 'preserve', now)) return refused('a hold preserves it');
+  if (isHeld(row!, 'retired', now)) return refused('it is retired');
   const { requestGeneration, reportGeneration } = row!.installation;
   const generation = [requestGeneration, reportGeneration].reduce<bigint>(
     (most, each) => (each !== null && each > most ? each : most),

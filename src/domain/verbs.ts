@@ -4,13 +4,22 @@
  * the result of a request.
  */
 
-export const HOLD_KINDS = [
+import type { Description, Detail } from './verb-detail.ts';
+
+export { DRAIN_MODES } from './verb-detail.ts';
+export type { Detail, DrainMode, InstallImage } from './verb-detail.ts';
+
+/** Kinds of holds that `hold` sets and `unhold` removes. */
+export const SETTABLE_HOLDS = [
   'no-start',
   'no-recover',
   'no-allocate',
   'preserve',
   'no-serve',
 ] as const;
+export type SettableHold = (typeof SETTABLE_HOLDS)[number];
+/** `retired` is set by `retire` and by the ladder, and removed by `unretire`. */
+export const HOLD_KINDS = [...SETTABLE_HOLDS, 'retired'] as const;
 export type HoldKind = (typeof HOLD_KINDS)[number];
 
 export const PROVIDER_HOLD_KINDS = ['throttle', 'quota', 'capacity'] as const;
@@ -20,86 +29,6 @@ export const PROVIDER_HOLD_KINDS = ['throttle', 'quota', 'capacity'] as const;
  * `plan <plan>`.
  */
 export type ProviderHoldKind = (typeof PROVIDER_HOLD_KINDS)[number];
-
-/**
- * How a serving machine leaves its pools. `skip`: without a wait for the balancers. `force`: even
- * below a pool's least number of active members.
- */
-export const DRAIN_MODES = ['skip', 'force'] as const;
-export type DrainMode = (typeof DRAIN_MODES)[number];
-
-/** The operating system to install: see `GenericImageInstallation` of the agents' protocol. */
-export interface InstallImage {
-  readonly url: string;
-  /** Hash of the image as stored on the disk, lower-case hexadecimal. */
-  readonly sha256: string;
-  readonly compression: 'none' | 'gzip' | 'zstd' | 'xz';
-  /** The disk: kernel name, serial, or WWN; exactly one. */
-  readonly rootDevice:
-    | { readonly name: string }
-    | { readonly serial: string }
-    | { readonly wwn: string };
-}
-
-/**
- * A detail of a verb. Its kind defines its value: `settings/verb-details.ts` checks it,
- * `commands/verb-options.ts` reads it from options, `web/acts/details.tsx` shows its field.
- */
-export type Detail = {
-  /** Description in the API. */
-  readonly api?: string;
-  /** Description in the command line's help; absent: no option. */
-  readonly cli?: string;
-  /** Label on the page; absent: no field. */
-  readonly page?: string;
-} & (
-  | {
-      readonly kind: 'flag';
-      /** The only verb that accepts it, if several verbs share these details. */
-      readonly only?: string;
-      /** What it destroys, for people. The requester needs the right to destroy. */
-      readonly lost?: string;
-    }
-  /** One of these words. With `none`, null is allowed. */
-  | { readonly kind: 'choice'; readonly of: readonly [string, ...string[]]; readonly none?: true }
-  /** How a machine leaves its pools; null: it waits until its balancers drain it. */
-  | { readonly kind: 'drain' }
-  /** Epoch ms; null: until it is removed. */
-  | { readonly kind: 'end' }
-  /** One line of printable text. */
-  | {
-      readonly kind: 'text';
-      readonly max: number;
-      /** On the command line: the words after the machine, joined. */
-      readonly words?: { readonly name: string; readonly joint: ' ' | ',' };
-    }
-  /** With `none`, null is allowed. */
-  | { readonly kind: 'name'; readonly none?: true }
-  | { readonly kind: 'names' }
-  | { readonly kind: 'image' }
-);
-
-interface Description {
-  /** The verb's subject. `slot`: with or without a machine. `scope`: the fleet, or a provider. */
-  readonly of: 'machine' | 'slot' | 'scope' | 'provider' | 'pool';
-  /** Work: a claim, an attempt, a permit if it interrupts. Otherwise a daemon only writes rows. */
-  readonly isOrder?: true;
-  /** Required care. `destroying` needs its right and `--yes`: the loss is permanent. */
-  readonly care: 'plain' | 'careful' | 'destroying';
-  /** Its button on the page; absent: no button among a machine's actions. */
-  readonly label?: string;
-  /** Description in the command line's help; absent: no command of `shepherd machine`. */
-  readonly cli?: string;
-  readonly help?: string;
-  /** The result for a machine: "metal/a would be …". */
-  readonly would?: string;
-  /** What it destroys, for people. */
-  readonly lost?: string;
-  /** Default reason; absent: a reason is required. */
-  readonly reason?: string;
-  /** Verbs with the same object here share one shape of the API. */
-  readonly details: Readonly<Record<string, Detail>>;
-}
 
 const DRAIN = {
   kind: 'drain',
@@ -117,7 +46,8 @@ const LEAVING = {
 } as const;
 const KIND = {
   kind: 'choice',
-  of: HOLD_KINDS,
+  of: SETTABLE_HOLDS,
+  hint: 'a retired slot is released by the verb unretire',
   cli: 'What the hold forbids',
   page: 'Kind of hold',
 } as const;
@@ -154,6 +84,10 @@ A slot has one hold of each kind; a new hold replaces the old one.`;
 const SLOT_HELP = `
 Afterwards a hold no-allocate with your name and reason keeps the slot free, so that no daemon creates
 a machine on it again. "shepherd machine unhold --kind no-allocate" ends the hold.`;
+
+const RETIRE_HELP = `
+The machine leaves its pools and is quarantined. It is kept as it is, or given back if its provider is
+configured with "retired: give-back"; a hold preserve always keeps it.`;
 
 /** In display order. */
 export const VERBS = {
@@ -300,6 +234,29 @@ export const VERBS = {
         page: 'Also forget the SSH host key',
       },
     },
+  },
+  retire: {
+    of: 'slot',
+    care: 'careful',
+    label: 'Retire',
+    cli: 'Take a machine out of service for good: its slot is never used again until unretire',
+    help: RETIRE_HELP,
+    would: 'be retired: no daemon works on it or uses its slot again',
+    details: {
+      giveBack: {
+        kind: 'flag',
+        api: 'The machine is also given back. Always so if its provider is configured with `retired: give-back`.',
+        lost: 'the machine is given back to its provider, once its pools have drained it',
+      },
+    },
+  },
+  unretire: {
+    of: 'slot',
+    care: 'careful',
+    label: 'Unretire',
+    cli: 'Use a retired machine or slot again',
+    would: 'be used again; its counted recoveries are forgotten',
+    details: NOTHING,
   },
   reinstall: {
     of: 'machine',

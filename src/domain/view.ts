@@ -201,6 +201,9 @@ function parked(facts: SlotFacts, moment: Moment): ViewState | null {
   }
   if (row?.quarantine && isQuarantined(row, moment.nowMs)) {
     const { kind, reason, untilMs, cause } = row.quarantine;
+    if (cause === 'retired') {
+      return { state, substate: kind, reason: `retired: ${reason}`, endedBy: ENDS.unretire };
+    }
     const byItself =
       kind === 'needsHuman' && cause === null ? ', or heartbeats without a break' : '';
     const endedBy = `${ENDS.release}${byItself}${untilMs === null ? '' : ', or its end'}`;
@@ -219,6 +222,7 @@ function parked(facts: SlotFacts, moment: Moment): ViewState | null {
 
 const ENDS = {
   release: 'an operator: shepherd machine release',
+  unretire: 'an operator: shepherd machine unretire',
   unreadable: 'a program that can read its rows',
   missing:
     'the provider, when it shows the machine again; or an operator: shepherd machine deprovision',

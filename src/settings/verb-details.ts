@@ -25,12 +25,15 @@ const Image = z.strictObject({
 const orNull = (schema: z.ZodType, isOptional = true): z.ZodType =>
   isOptional ? schema.nullable().default(null) : schema;
 
+const choiceOf = ({ of, hint }: Extract<Detail, { kind: 'choice' }>) =>
+  hint === undefined ? z.enum(of) : z.enum(of, `give one of ${of.join(', ')}; ${hint}`);
+
 function schemaOf(detail: Detail, time: z.ZodType): z.ZodType {
   switch (detail.kind) {
     case 'flag':
       return z.boolean().default(false);
     case 'choice':
-      return orNull(z.enum(detail.of), detail.none ?? false);
+      return orNull(choiceOf(detail), detail.none ?? false);
     case 'drain':
       return orNull(z.enum(DRAIN_MODES));
     case 'end':

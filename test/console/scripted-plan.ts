@@ -18,7 +18,7 @@ export const PLAN: PlanAnswer = {
           ...{ bmdb: 3, used: 3, free: 5, failed: 0, orphan: 1, missing: 0, penalised: 1 },
           ...{ managed: 3, max: 4 },
         },
-        ...{ overLimit: 0, leftOut: 3, creationCount: 1 },
+        ...{ overLimit: 0, leftOut: 3, service: null, creationCount: 1 },
         creations: [{ slot: slot('equinix', 'd'), verdict: 'create', reason: 'it is free' }],
         skipped: [{ reason: 'maxMachines allows 4', count: 3, slots: [] }],
         findings: [

@@ -13,6 +13,7 @@ export const providerSummary = (change: Partial<ProviderSummary> = {}): Provider
   can: ['create', 'reboot'],
   callsMax: 4,
   machinesMax: 20,
+  target: null,
   mayEraseDisks: false,
   provisioner: { sessionId: SESSION, isHere: true },
   listing: { atMs: AT_MS - 12_000.4, complete: true, entries: 9, unreadable: 0 },

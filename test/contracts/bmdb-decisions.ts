@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
-import { HOLD_KINDS, QUARANTINE_KINDS } from '../../src/domain/machine.ts';
+import { QUARANTINE_KINDS } from '../../src/domain/machine.ts';
+import { SETTABLE_HOLDS } from '../../src/domain/verbs.ts';
 import { ASKED, ladderOn, MINUTE, PROVIDER, requestedAt } from './bmdb-rows.ts';
 import { holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { BmdbStage } from './bmdb-stage.ts';
@@ -136,7 +137,7 @@ export function decisionsContract(s: BmdbStage): void {
   });
 
   describe('a hold', () => {
-    it.each(HOLD_KINDS)('sets, replaces and removes %s', async (kind) => {
+    it.each(SETTABLE_HOLDS)('sets, replaces and removes %s', async (kind) => {
       const id = await add();
       const target = await s.target(id);
       const untilMs = (await s.now()) + 10 * MINUTE;

@@ -33,6 +33,7 @@ import { recordsContract } from './bmdb-records.ts';
 import { recoveryContract } from './bmdb-recovery.ts';
 import { requestBatchesContract } from './bmdb-request-batches.ts';
 import { requestsContract } from './bmdb-requests.ts';
+import { retireContract } from './bmdb-retire.ts';
 import { sessionsContract } from './bmdb-sessions.ts';
 import { controllerResetsContract } from './bmdb-controller-resets.ts';
 import { createStage } from './bmdb-stage.ts';
@@ -63,7 +64,7 @@ export const AREAS = {
   ],
   requests: [
     ...[requestsContract, decisionsContract, ordersContract, withdrawalsContract],
-    ...[deprovisionContract, requestBatchesContract, accessContract],
+    ...[deprovisionContract, requestBatchesContract, accessContract, retireContract],
   ],
   balancing: [membersContract, poolsContract],
   events: [changesContract, fleetEventsContract, webhooksContract],

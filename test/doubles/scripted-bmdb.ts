@@ -109,6 +109,7 @@ export const NOTHING_READ: Omit<BmdbSnapshot, keyof ReadingMoment> = {
   intents: [],
   holds: [],
   penalties: [],
+  replacements: [],
   conditions: [],
   providerHolds: [],
   leases: [],

@@ -26,7 +26,7 @@ src/domain/eligibility.ts test/domain/eligibility.test.ts
 src/domain/eligibility.ts test/domain/eligibility.test.ts test/actors/provisioning/provider-vectors.test.ts
   a-start-is-given-up-one-failure-late: return count >[-=-] failuresMax ||
 src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/recovery/ladder.test.ts
-  preserve-lets-a-reinstallation-through: ShepherdReinstall: ['no-recover'[-, 'preserve'-]],
+  preserve-lets-a-reinstallation-through: ShepherdReinstall: ['no-recover'[-, 'preserve'-], 'retired'],
 src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/requests.test.ts test/actors/tasks/orders.test.ts
   an-order-goes-past-a-hold: LIFTED_BY_ORDER: ReadonlySet<Ineligibility> = new Set([{+'a hold forbids it', +}
 src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/requests.test.ts test/domain/recovery/ladder.test.ts
@@ -64,10 +64,23 @@ src/domain/recovery/guard-status.ts test/domain/recovery/guard-status.test.ts
 src/domain/provisioning/reconcile.ts test/domain/provisioning/reconcile.test.ts
   no-allocate-that-ended-bars: if (hold.untilMs === null || [-hold.untilMs > nowMs-]{+nowMs > 0+}) barring.set
   no-allocate-with-an-end-bars-nothing: if (hold.untilMs === null[- || hold.untilMs > nowMs-]) barring.set
-  holds-of-another-provider-bar: if ([-hold.provider !== provider || -]hold.kind !== 'no-allocate') continue;
+  holds-of-another-provider-bar: if ([-hold.provider !== provider || -]!BARRING_CREATION.includes
   penalties-of-another-provider-shelve:
     if ([-penalty.provider !== provider || -]penalty.untilMs <= nowMs) continue;
   the-limit-is-one-too-many: !intent && machines >[-=-] machinesMax
+src/domain/provisioning/replacement.ts test/domain/provisioning/replacement.test.ts
+  replacements-have-no-cap: [-if (replaced < replacementsMax) -]return null;
+  a-frozen-fleet-is-replaced: [-if (isFrozen) return 'recovery is frozen, so nothing is replaced';\n-]
+  the-first-filling-is-a-replacement: lost > 0 [-&& filled >= target.machines-]
+  replacements-of-yesterday-count: each.provider === provider[- && each.atMs > nowMs - REPLACEMENT_MS-]
+  a-lost-machine-is-in-service: let [inService, filled] = [managed[- - out.length-] - outIntents
+  a-pause-by-a-person-is-a-loss: row.quarantine!.kind === 'byOperator'[- && row.quarantine!.cause !== null-]
+  a-round-forgets-its-replacements: [-if (replaces) replaced += 1;-]
+src/domain/eligibility.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t retiring
+  a-retired-machine-is-recovered: ShepherdRecovery: ['no-recover'[-, 'retired'-]],
+  a-retired-machine-is-started: ShepherdAgentStart: ['no-start'[-, 'retired'-]],
+src/domain/eligibility.ts test/domain/provisioning/replacement.test.ts
+  a-retired-slot-is-picked-again: BARRING_CREATION: readonly HoldKind[] = ['no-allocate'[-, 'retired'-]]
 src/domain/provisioning/findings.ts test/actors/provisioning/record.test.ts test/domain/provisioning/findings.test.ts
   missing-after-two-listings: missing.seen + [-1-]{+2+} >= seenMin && nowMs
   missing-within-a-minute: [- && nowMs - missing.sinceMs >= overMs-]

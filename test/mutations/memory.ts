@@ -8,7 +8,7 @@ test/doubles/mem-bmdb/intents.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t inte
   mem-no-allocate-never-ends: [-(each.untilMs === null || each.untilMs > memory.now())-]{+true+}
   mem-hold-of-another-provider-bars:
     [-slot(each.provider, each.slotId) === name-]{+name.endsWith(each.slotId)+} &&
-  mem-any-hold-bars-creation: [-each.kind === 'no-allocate' &&-]
+  mem-any-hold-bars-creation: [-BARRING_CREATION.includes(each.kind) &&-]
   mem-attempt-on-a-slot-with-a-machine: if ([-hasMachine(memory, name)-]{+false+}) throw new NothingToDo
   mem-intent-of-the-living-is-resumed: || [-!isAlive(memory, intent)-]{+true+}
   mem-adoption-forgives-no-penalty: [-memory.penalties.delete(slot(intent.provider, intent.slotId));-]
@@ -33,4 +33,6 @@ test/doubles/mem-bmdb/listings.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t lis
 test/doubles/mem-bmdb/permits.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t permits
   mem-permits-of-a-location-count-where-the-machine-is: [-permitScope?.location ?? -]row.provided?.location
   mem-budget-of-locations-is-none: (location [-=== null-]{+!== ""+} ?
+test/doubles/mem-bmdb/retiring.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t retiring
+  mem-a-preserved-machine-is-given-back: [-if (isHeld(-]{+if (false && isHeld(+}machine.row, 'preserve'
 `;

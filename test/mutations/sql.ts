@@ -93,9 +93,10 @@ src/adapters/bmdb/pg/people/apply-effects.ts test/adapters/bmdb/pg/contract-requ
 src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t intents
   hold-of-another-provider-bars: WHERE [-h.provider = at.provider AND -]h.slot_id
   no-allocate-with-an-end-is-none:
-    h.kind = 'no-allocate'\n      AND [-(-]h.until IS NULL[- OR h.until > now())-]
-  no-allocate-never-ends: h.kind = 'no-allocate'[-\n      AND (h.until IS NULL OR h.until > now())-]
-  any-hold-bars-creation: [- AND h.kind = 'no-allocate'-]
+    h.kind IN (\${texts(BARRING_CREATION)})\n      AND [-(-]h.until IS NULL[- OR h.until > now())-]
+  no-allocate-never-ends:
+    h.kind IN (\${texts(BARRING_CREATION)})[-\n      AND (h.until IS NULL OR h.until > now())-]
+  any-hold-bars-creation: [-\n      AND h.kind IN (\${texts(BARRING_CREATION)})-]
   penalty-of-another-provider-bars: WHERE [-h.provider = at.provider AND -]h.key
   machine-of-another-provider-is-in-the-way: WHERE [-p.provider = at.provider AND -]p.provider_reservation_id
   namesake-of-a-slot-is-in-the-way: [-\n      AND p.provider_reservation_id IS NULL-]
@@ -131,4 +132,7 @@ src/adapters/bmdb/pg/batches.ts test/adapters/bmdb/pg/locked-rows.test.ts
   locked-item-is-lost: [-if (!isLocked(error)) -]throw error;
 src/adapters/bmdb/pg/provisioning/provided.ts test/adapters/bmdb/pg/contract-slots.test.ts
   any-news-of-a-machine-returns-its-permit: [- AND c.status = 'Missing'-]
+src/adapters/bmdb/pg/recovery/retiring.ts test/adapters/bmdb/pg/contract-requests.test.ts -t retiring
+  retiring-hides-a-contradiction: [-WHERE q.kind <> 'conflict' OR q.until <= now()\n-]
+  the-ladder-gives-a-preserved-machine-back: AND x.kind = [-'preserve'-]{+'no-start'+}
 `;

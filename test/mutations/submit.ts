@@ -9,7 +9,7 @@ src/console/api/submit/submit.ts test/console/api/submit
   a-batch-of-somebody-else-is-the-same: before.digest === digest[- && before.head.by === person.name-]
   what-was-seen-is-not-compared: if (seen [-=== '*' || seen =-]{+!+}== etag) return;
   one-more-machine-does-not-matter: [-if (!isUncounted) requireCount(selected.length, expectCount);-]
-  what-was-filed-before-is-told-to-anybody: [-    requireMachineRight(person, wish, [provider]);\n-]
+  what-was-filed-before-is-told-to-anybody: [-    requireMachineRight(person, gravest(deps, wish, [provider]), [provider]);\n-]
   who-asks-is-always-proved: standing: { role: person.role, proven: [-person.proven-]{+true+} },
   an-end-that-is-past-is-filed: wish.untilMs === null || wish.untilMs > [-nowMs-]{+0+}
 src/console/api/submit/refusals.ts test/console/api/submit

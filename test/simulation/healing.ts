@@ -90,7 +90,10 @@ async function decideAll({ world, recorder }: Simulation, round: number): Promis
   ];
   for (const hold of tables.holds) {
     const target = { provider: hold.provider, slotId: hold.slotId, machineId: null };
-    things.push({ verb: 'unhold', target, kind: hold.kind });
+    const { kind } = hold;
+    things.push(
+      kind === 'retired' ? { verb: 'unretire', target } : { verb: 'unhold', target, kind },
+    );
   }
   for (const { provider, kind } of tables.providerHolds.values()) {
     things.push({ verb: 'clear-provider', provider, hold: kind, shelf: [] });

@@ -25,7 +25,11 @@ export interface MonthOptions {
 export interface MonthFigures {
   readonly options: MonthOptions;
   /** Machines that crash every few hours: how often each was brought back, and how it ended. */
-  readonly chronic: readonly { readonly slot: string; readonly revived: number; readonly end: string }[];
+  readonly chronic: readonly {
+    readonly slot: string;
+    readonly revived: number;
+    readonly end: string;
+  }[];
   readonly revivedMax: number;
   readonly retired: number;
   readonly replacements: number;
@@ -144,7 +148,8 @@ export async function runMonth(options: MonthOptions): Promise<MonthFigures> {
   const liesAbout = well.slice(0, Math.ceil(machines / 2));
   const lie = (at: number) => {
     const slot = liesAbout[at];
-    if (!slot) return after(DAY, () => liesAbout.forEach((each) => report(each, LIE, 'gpud', 'False')));
+    if (!slot)
+      return after(DAY, () => liesAbout.forEach((each) => report(each, LIE, 'gpud', 'False')));
     lies += 1;
     report(slot, LIE, 'gpud', 'True');
     after(20 * MINUTE, () => lie(at + 1));
@@ -168,7 +173,10 @@ export async function runMonth(options: MonthOptions): Promise<MonthFigures> {
     revivedMax: Math.max(...ends.map((each) => each.revived)),
     retired: holds.filter(({ kind }) => kind === 'retired').length,
     replacements: replaced.length,
-    replacementsInADay: mostWithin(replaced.map(({ createdAtMs }) => createdAtMs), DAY),
+    replacementsInADay: mostWithin(
+      replaced.map(({ createdAtMs }) => createdAtMs),
+      DAY,
+    ),
     machinesCreated: [...intents.values()].filter(({ state }) => state === 'adopted').length,
     ...{ faults, disksDied, lies, ...service },
     virtualHours: (clock.now() - began) / HOUR,
@@ -192,7 +200,8 @@ function* brokenPromises(figures: Judged): Iterable<string> {
   if (machinesCreated > options.machines + replacements) {
     yield `${machinesCreated} machines were created for a target of ${options.machines}`;
   }
-  if (figures.interruptedWell > 0) yield `${figures.interruptedWell} well machines were interrupted`;
+  if (figures.interruptedWell > 0)
+    yield `${figures.interruptedWell} well machines were interrupted`;
 }
 
 const isWell = (host: SimulatedMachine): boolean => !host.unreachable && host.agents > 0;

@@ -192,6 +192,7 @@ export function createTaskStand(): TaskStand {
       permits: { missed: () => undefined },
       nowMs: clock.now,
       ladder: () => ERASING_LADDER,
+      retirement: () => ({ when: 'never', then: 'keep' }),
       facts: () => {
         const row = rowOf(bmdb.tables, bmdb.tables.machines.get(MACHINE)!);
         const { controller } = stand;

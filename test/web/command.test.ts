@@ -73,6 +73,8 @@ const ASKS: Readonly<Record<Verb, readonly object[]>> = {
   reboot: [{ force: true, drain: 'force' }, { force: false }],
   quarantine: [{ untilMs }],
   release: [{ forgetHostKey: true }, { forgetHostKey: false }],
+  retire: [{}],
+  unretire: [{}],
   reinstall: [{}, { drain: 'skip' }],
   install: [{ image }, { image: { ...image, compression: 'xz', rootDevice: { serial: 'S 1' } } }],
   deprovision: [{ returnToPool: true }],

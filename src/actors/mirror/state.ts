@@ -10,6 +10,7 @@ import type { SessionId, Slot } from '../../domain/ids.ts';
 import type { GuardRow, ProviderHoldRow, RequestRow, SlotFacts } from '../../domain/machine.ts';
 import type { LeaseRow } from '../../domain/daemons.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
+import type { Replacement } from '../../domain/provisioning/replacement.ts';
 import { DEFAULT_GUARD } from '../../domain/recovery/guard-judgement.ts';
 import { sameData } from '../../lib/data.ts';
 import { viewOf, type MachineView } from '../../domain/view.ts';
@@ -73,6 +74,7 @@ interface FleetFacts {
   providerHolds: readonly ProviderHoldRow[];
   leases: readonly LeaseRow[];
   guard: readonly GuardRow[];
+  replacements: readonly Replacement[];
   pools: readonly PoolRow[];
   requests: readonly RequestRow[];
 }
@@ -96,6 +98,7 @@ export function createMirrorState(options: MirrorStateOptions) {
   let facts = new Map<Slot, SlotFacts>();
   const kept: FleetFacts = {
     ...{ sessions: [], providerHolds: [], leases: [], guard: [], pools: [], requests: [] },
+    replacements: [],
   };
   let offset = clock.now() - clock.monotonic();
   let readAt: number | null = null;
@@ -174,6 +177,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     around = keepEqual(before, { ...read, holds: [...read.holds, ...holds] });
     kept.providerHolds = read.providerHolds;
     kept.leases = read.leases;
+    kept.replacements = read.replacements;
     if (!sameData(kept.pools, read.pools)) onPools((kept.pools = read.pools));
     kept.sessions = read.sessions
       .filter(({ component }) => component === 'shepherd')
@@ -264,7 +268,10 @@ export function createMirrorState(options: MirrorStateOptions) {
       return around.penalties;
     },
     /** All rows as currently known. */
-    fleet: () => ({ ...around, nowMs: nowMs(), machines: rows.all() }),
+    fleet: () => {
+      const { guard, replacements } = kept;
+      return { ...around, guard, replacements, nowMs: nowMs(), machines: rows.all() };
+    },
     nowMs,
     start: (emit: (news: SlotNews[]) => void) => {
       emitNews = emit;

@@ -209,7 +209,7 @@ export function createCreations(deps: ProvisionDeps): Creations {
 /** Writes ahead: commits the intent before any call to the provider. Null: the slot is taken. */
 async function intentFor(
   deps: ProvisionDeps,
-  { slot, slotId, intent }: PlannedCreation,
+  { slot, slotId, intent, replaces }: PlannedCreation,
   { session, lease }: Terms,
 ): Promise<IntentRow | null> {
   const provider = providerOf(slot);
@@ -220,7 +220,13 @@ async function intentFor(
         : await session.intents.resume(intent.witness);
     }
     const hostname = providerNamed(deps, provider).hostnameFor(slotId);
-    return await session.intents.open({ provider, slotId, hostname, lease });
+    return await session.intents.open({
+      provider,
+      slotId,
+      hostname,
+      lease,
+      ...(replaces && { replaces }),
+    });
   } catch (error) {
     if (!(error instanceof WorkConflict || error instanceof NothingToDo)) throw error;
     deps.log.debug({ slot, cause: explain(error) }, 'the slot is no longer free to be provisioned');

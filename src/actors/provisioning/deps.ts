@@ -9,6 +9,7 @@ import type { IntentRow, Provided, ProviderMachine } from '../../domain/machine.
 import type { Finding } from '../../domain/provisioning/findings.ts';
 import type { CreationOutcome } from '../../domain/provisioning/provider-tags.ts';
 import type { Reconciliation } from '../../domain/provisioning/reconcile.ts';
+import type { Target } from '../../domain/provisioning/replacement.ts';
 import { traitsOf } from '../../domain/traits.ts';
 import type { Leases } from '../leases.ts';
 import type { HoldKeeper } from '../providers/holds.ts';
@@ -56,6 +57,8 @@ export interface ProvisionLimits {
   readonly machinesMax: number;
   /** The limit of providers with a limit of their own. */
   readonly machinesMaxOf?: ReadonlyMap<ProviderName, number>;
+  /** Providers that keep a number of machines in service. */
+  readonly targetOf?: ReadonlyMap<ProviderName, Target>;
   /** Maximum number of creations per iteration. */
   readonly chunkSize: number;
   /** Time between the starts of two creations. */
@@ -137,6 +140,7 @@ export interface RoundState {
   readonly toldOrphans: Set<string>;
   isForeignTold: boolean;
   isOverLimitTold: boolean;
+  isSurplusTold: boolean;
   /** Logged number of listed machines over the limit. */
   leftOutTold: number;
   breakerTold: string | null;
@@ -156,6 +160,7 @@ export const newRound = (): Omit<RoundState, 'lease' | 'begunAtMs' | 'plan'> => 
   toldOrphans: new Set(),
   isForeignTold: false,
   isOverLimitTold: false,
+  isSurplusTold: false,
   leftOutTold: 0,
   breakerTold: null,
   preparedAtMs: null,

@@ -188,6 +188,7 @@ function decide(
       Math.max(0, atMs - listing.beganAtMs) -
       (provider.capabilities.consistentList ? 0 : LIST_LAG_MS),
     machinesMax: limits.machinesMaxOf?.get(name) ?? limits.machinesMax,
+    target: limits.targetOf?.get(name),
     chunkSize: provider.inventory ? Infinity : limits.chunkSize,
     self: deps.keeper.current()?.sessionId ?? null,
     running: creations.witnessesSince(name, mark),
@@ -231,7 +232,7 @@ function onceCounted(state: RoundState, { machines }: Reconciliation): RoundStat
 /** Logs changes and exports the figures. */
 function tell(
   { deps, name: provider, provider: { inventory }, state }: Iteration,
-  { breaker, leftOut, overLimit, summary }: Reconciliation,
+  { breaker, leftOut, overLimit, service, summary }: Reconciliation,
 ): void {
   const { bmdb, log, metrics } = deps;
   const { managed, max } = summary;
@@ -257,6 +258,14 @@ function tell(
     );
   }
   state.isOverLimitTold = overLimit > 0;
+  const surplus = service?.surplus ?? 0;
+  if (surplus > 0 && !state.isSurplusTold) {
+    log.warn(
+      { provider, surplus, target: service!.target },
+      'more machines are in service than the target; all of them stay',
+    );
+  }
+  state.isSurplusTold = surplus > 0;
   if (inventory && leftOut > 0 && leftOut !== state.leftOutTold) {
     log.warn(
       { provider, leftOut, max },
@@ -274,6 +283,9 @@ function tell(
   metrics.set('shepherd_provider_circuit_open', { provider }, breaker === null ? 0 : 1);
   metrics.set('shepherd_provision_intents_open', { provider }, intents);
   metrics.set('shepherd_provision_over_limit', { provider }, overLimit);
+  const { target = 0, inService = 0, replacedToday = 0 } = service ?? {};
+  metrics.set('shepherd_provision_below_target', { provider }, Math.max(0, target - inService));
+  metrics.set('shepherd_provision_replacements_today', { provider }, replacedToday);
 }
 
 /**

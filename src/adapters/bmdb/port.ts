@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs';
 import type { PoolRow } from '../../domain/balancing/pool-row.ts';
 import type { ConditionRow } from '../../domain/conditions.ts';
 import type { HeartbeatStore } from '../../domain/heartbeat.ts';
-import type { Cursor, MachineId, ProviderName, SessionId, Witness } from '../../domain/ids.ts';
+import type { Cursor, MachineId, ProviderName, SessionId } from '../../domain/ids.ts';
 import type {
   GuardRow,
   HoldRow,
@@ -10,7 +10,6 @@ import type {
   MachineRow,
   PenaltyRow,
   Process,
-  Provided,
   ProviderHoldKind,
   ProviderHoldRow,
   ProviderStatus,
@@ -18,11 +17,13 @@ import type {
 } from '../../domain/machine.ts';
 import type { LeaseRow } from '../../domain/daemons.ts';
 import type { RecordJson, ProviderRecord, RecordName } from '../../domain/provisioning/records.ts';
+import type { Replacement } from '../../domain/provisioning/replacement.ts';
 import type { GuardChange, GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';
 import type { AccessRepository } from './access-port.ts';
 import type { ConditionRepository } from './conditions-port.ts';
 import type { BalancingRepository } from './balancing-port.ts';
+import type { IntentRepository } from './intents-port.ts';
 import type { EventRepository, WebhookRepository, WebhookService } from './events-port.ts';
 import type { RequestRepository, RequestState } from './requests-port.ts';
 import type { Work } from './work-port.ts';
@@ -35,6 +36,7 @@ export { BEFORE_ALL, EVENTS_MAX } from './events-port.ts';
 export type * from './events-port.ts';
 export { EPISODES_KEPT_DAYS, EPISODES_MAX } from './inspection-port.ts';
 export type * from './inspection-port.ts';
+export type * from './intents-port.ts';
 export { BATCH_MAX } from './requests-port.ts';
 export type * from './requests-port.ts';
 export type * from './work-port.ts';
@@ -152,6 +154,8 @@ export interface BmdbSurroundings extends ReadingMoment {
   readonly requests: readonly RequestRow[];
   /** For the fleet and for each provider that was ever frozen. */
   readonly guard: readonly GuardRow[];
+  /** Of the last `REPLACEMENT_MS`; without failed and abandoned ones. */
+  readonly replacements: readonly Replacement[];
   /** State of pools at their balancers, by pool and balancer. */
   readonly pools: readonly PoolRow[];
   /** Live sessions with their components, for the ranking of daemons. */
@@ -163,7 +167,7 @@ export interface BmdbSnapshot extends BmdbSurroundings {
 /** Rows that plans are made from. */
 export type FleetRows = Pick<
   BmdbSnapshot,
-  'nowMs' | 'machines' | 'intents' | 'holds' | 'penalties' | 'conditions'
+  'nowMs' | 'machines' | 'intents' | 'holds' | 'penalties' | 'conditions' | 'guard' | 'replacements'
 >;
 export interface BmdbChanges extends BmdbSurroundings {
   /** Current rows of the machines that changed. */
@@ -276,54 +280,6 @@ export interface ProvidedPatch extends Partial<Traits> {
   readonly absent?: boolean;
   readonly address?: string | null;
   readonly status?: ProviderStatus;
-}
-
-/** Write-ahead intents of creation. `witness`: the creation key, also a tag at the provider. */
-export interface IntentRepository {
-  /**
-   * Commits an intent before any provider call. Chooses a new machine id.
-   * @throws {WorkConflict} the slot already has an open or unresolved intent, or a machine.
-   * @throws {NothingToDo} a hold or a penalty forbids the use of the slot.
-   * @throws {LeaseLost} `lease` is another daemon's now.
-   */
-  open(input: {
-    provider: ProviderName;
-    slotId: string;
-    hostname: string;
-    /** Writes only while this session holds it. */
-    lease?: Lease;
-  }): Promise<IntentRow>;
-  /**
-   * Takes over an intent whose session is dead. @throws {WorkConflict} the session is alive, or the
-   * intent has ended.
-   */
-  resume(witness: Witness): Promise<IntentRow>;
-  /**
-   * To be called before each attempt, and when an attempt's outcome is unknown.
-   * @throws {NothingToDo} `attempts` is given, and a hold or a penalty now forbids the slot, or the
-   * slot has a machine. Nothing was written, and the attempt must not be made.
-   */
-  progress(
-    witness: Witness,
-    change: {
-      attempts?: number;
-      ambiguous?: boolean;
-      unresolved?: boolean;
-      lastError?: string;
-      /** True: a complete search found nothing (the first time is kept). False: start over. */
-      empty?: boolean;
-    },
-  ): Promise<void>;
-  /**
-   * Creates the machine with its hardware and marks the intent adopted, in one transaction.
-   * Idempotent: adopting an adopted intent again returns the same machine.
-   */
-  adopt(witness: Witness, provided: Provided): Promise<MachineId>;
-  /** Ends an intent without a machine; `penaltyMs` bars the slot for that time. */
-  end(
-    witness: Witness,
-    end: { state: 'failed' | 'abandoned'; cause: string; penaltyMs?: number },
-  ): Promise<void>;
 }
 
 /** The fleet guard's rows. The implementation's configuration sets the limits. */

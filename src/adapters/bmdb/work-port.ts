@@ -50,6 +50,11 @@ export interface Quarantine {
   readonly reason: string;
   /** Absent: heartbeats may end it, if `kind` is `needsHuman`. */
   readonly cause?: QuarantineCause | null;
+  /**
+   * Also retires the slot, unless an operator quarantined the machine meanwhile; `cause` is then
+   * `retired`. `giveBack`: the machine is also given back, unless a hold preserves it.
+   */
+  readonly retires?: 'keep' | 'giveBack';
 }
 
 /** Further effects of a failure besides its backoff, in the same transaction. */

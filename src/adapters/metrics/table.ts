@@ -3,7 +3,6 @@ import { MEMBER_STATES } from '../../domain/balancing/members.ts';
 import { OBJECT_KINDS } from '../../domain/balancing/objects.ts';
 import { POOL_STATES } from '../../domain/balancing/pool-row.ts';
 import { DAEMON_ROLES } from '../../domain/daemons.ts';
-import { QUARANTINE_CAUSES } from '../../domain/machine.ts';
 import { PROCESSORS } from '../../domain/processor.ts';
 import { CREATION_OUTCOMES } from '../../domain/provisioning/provider-tags.ts';
 import { RUNGS } from '../../domain/recovery/rungs.ts';
@@ -123,17 +122,20 @@ export const METRICS = {
   ...gauges('fleet', ['provider'], {
     shepherd_machines_need_human:
       'Machines that need a person: somebody must decide, or they have been silent or unreachable for too long.',
+    shepherd_machines_chronic:
+      'Machines that were recovered too often and are left alone until a person acts.',
     shepherd_provider_circuit_open:
       'Is 1 while the listing of the provider is not believed and nothing is created.',
     shepherd_provision_intents_open: 'Unfinished creations.',
     shepherd_provision_over_limit:
       'Managed machines above the limit of the provider; they are kept.',
+    shepherd_provision_below_target:
+      'Machines in service that are missing to the target of the provider.',
+    shepherd_provision_replacements_today:
+      'Machines that were created in 24 hours in place of retired ones or ones that need a person.',
+    shepherd_machines_retired: 'Slots that are retired, with or without a machine.',
     shepherd_provision_intent_oldest_seconds: 'Age of the oldest unfinished creation, or 0.',
     redfish_bmc_unresponsive: 'BMCs that accept connections but have not answered for 15 minutes.',
-  }),
-  ...gauges('fleet', ['provider', ['cause', QUARANTINE_CAUSES]], {
-    shepherd_machines_left_out:
-      'Machines that are left alone until a person acts, by cause: chronic machines were recovered too often, retired ones are not used again.',
   }),
   ...gauges('fleet', ['scope', ['state', GUARD_STATES]], {
     shepherd_guard_state: 'Is 1 for the current state of the guard of the scope.',

@@ -9,7 +9,11 @@ import type { LogLevelsSchema, WhoamiSchema } from '../../console/api/about.ts';
 import type { LogSchema } from '../../console/api/log.ts';
 import type { MachineSchema } from '../../console/api/machine-schema.ts';
 import type { MachinesSchema } from '../../console/api/machines.ts';
-import type { ProviderInFullSchema, ProvidersSchema } from '../../console/api/provider-schema.ts';
+import type {
+  ProviderInFullSchema,
+  ProvidersSchema,
+  ScaleSchema,
+} from '../../console/api/provider-schema.ts';
 import type {
   HardwareReportsSchema,
   RecordsSchema,
@@ -39,6 +43,7 @@ export type Resolution = z.output<typeof ResolutionSchema>;
 export type Sessions = z.output<typeof SessionsSchema>;
 export type Providers = z.output<typeof ProvidersSchema>;
 export type Provider = z.output<typeof ProviderInFullSchema>;
+export type Scale = z.output<typeof ScaleSchema>;
 export type Plan = z.output<typeof PlanSchema>;
 export type Pools = z.output<typeof PoolsSchema>;
 export type Request = z.output<typeof RequestSchema>;

@@ -57,6 +57,7 @@ function providerText(planned: ProviderPlan, atMs: number, width: number): strin
     ...(plan.overLimit > 0
       ? [`  machines above the limit: ${plan.overLimit}; Shepherd gives none of them back`]
       : []),
+    ...(plan.service === null ? [] : [`  ${serviceText(plan.service)}`]),
     ...(plan.leftOut > 0
       ? [`  slots that stay free only because of the limit: ${plan.leftOut}`]
       : []),
@@ -66,6 +67,14 @@ function providerText(planned: ProviderPlan, atMs: number, width: number): strin
     ...indented(findings),
     ...(plan.creationCount === 0 ? ['  nothing would be created now'] : []),
   ].join('\n');
+}
+
+type Service = NonNullable<NonNullable<ProviderPlan['plan']>['service']>;
+
+function serviceText({ target, inService, lost, surplus, replacedToday }: Service): string {
+  const more = surplus > 0 ? `; ${surplus} more than the target, and Shepherd keeps them` : '';
+  const told = `${lost} lost, ${replacedToday} replaced in the last 24 hours`;
+  return `machines in service: ${inService} of ${target}; ${told}${more}`;
 }
 
 function workText({ work, count, machines }: Plan['work'][number]): string {

@@ -18,6 +18,8 @@ const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> 
     kind: text.describe('Kind of the quarantine, such as `conflict` or `byOperator`.'),
   },
   'machine.released': nothing,
+  'machine.retired': nothing,
+  'machine.unretired': nothing,
   'machine.handed_over': { generation: text.describe('Generation of the installation.') },
   'machine.deprovisioned': nothing,
   'hold.set': { kind: text.describe('Kind of the hold, such as `no-recover`.') },

@@ -80,6 +80,18 @@ const ProviderPlanSchema = z.object({
         .int()
         .describe('Number of machines above the limit. Shepherd gives none of them back.'),
       leftOut: z.int().describe('Number of free slots that stay free only because of the limit.'),
+      service: z
+        .object({
+          target: z.int(),
+          inService: z.int(),
+          lost: z.int().describe('Slots that are retired, or whose machine needs a person.'),
+          surplus: z
+            .int()
+            .describe('Machines beyond the target. Shepherd gives none of them back.'),
+          replacedToday: z.int().describe('Replacements of the last 24 hours.'),
+        })
+        .nullable()
+        .describe('Machines in service and the target. Null: the provider has no target.'),
       creationCount: z.int(),
       creations: listOf(
         z.object({ slot: text, verdict: z.enum(['create', 'resume', 'skip']), reason: text }),

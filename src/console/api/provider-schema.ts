@@ -52,6 +52,7 @@ export const ProviderSchema = named(
     can: listOf(text).describe('Features of the driver.'),
     callsMax: z.int().describe('Maximum number of concurrent calls.'),
     machinesMax: z.int().nullable().describe('Maximum number of managed machines. Null: no limit.'),
+    target: z.int().nullable().describe('Machines to keep in service. Null: not configured.'),
     mayEraseDisks: z
       .boolean()
       .describe('Whether recovery may reinstall its machines, which erases their disks.'),
@@ -113,6 +114,15 @@ export const HoldsSchema = z.object({
   atMs: Milliseconds,
   holds: listOf(HoldSchema),
   shelf: CooldownsSchema,
+});
+
+export const ScaleSchema = z.object({
+  atMs: Milliseconds,
+  count: z.int().describe('Number of machines; those that are being given back do not count.'),
+  refusal: text.nullable().describe('Why this number of machines cannot stay.'),
+  slots: listOf(
+    z.object({ slot: text, state: z.enum(STATES), substate: text, why: text }),
+  ).describe('The least useful machines, which would be given back. Empty: none, or a refusal.'),
 });
 
 export const SlotSchema = named(

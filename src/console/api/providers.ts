@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { headlineOf } from '../../domain/headline.ts';
 import type { Cell, MachineIndex } from '../index/machine-index.ts';
+import { scaledTo, type Scaled } from '../../domain/provisioning/scaling.ts';
 import { createWalks } from '../index/walks.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { FleetView, MachineEntry } from '../port.ts';
@@ -12,6 +13,7 @@ import {
   HoldsSchema,
   ProviderInFullSchema,
   ProvidersSchema,
+  ScaleSchema,
   SlotsSchema,
   type SlotSchema,
 } from './provider-schema.ts';
@@ -80,6 +82,17 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
     },
   );
   api.get(
+    '/providers/:provider/scale',
+    read('providers', 'The least useful machines, so that a number of them stays', ScaleSchema, {
+      params,
+      querystring: z.strictObject({ machines: wholeNumber(0, 1_000_000) }),
+    }),
+    async ({ params: { provider }, query: { machines } }) => {
+      const { target } = await required(provider);
+      return { atMs: fleet.nowMs(), ...scaleOf(fleet, { provider, machines, target }) };
+    },
+  );
+  api.get(
     '/providers/:provider/slots',
     read('providers', "A provider's slots, in the order of their ids", SlotsSchema, {
       params,
@@ -102,6 +115,27 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
       };
     },
   );
+}
+
+function scaleOf(
+  fleet: Pick<FleetView, 'entries' | 'facts'>,
+  {
+    provider,
+    machines,
+    target,
+  }: Pick<ProviderSummary, 'target'> & { provider: string; machines: number },
+) {
+  const all = [...fleet.entries.values()].flatMap(({ view, state, substate }): Scaled[] => {
+    const row = view.provider === provider ? fleet.facts(view.slot)?.row : null;
+    return row ? [{ slot: view.slot, view: { ...view, state, substate }, row }] : [];
+  });
+  const { count, ...found } = scaledTo(machines, all, target);
+  if (found.refusal !== null) return { count, refusal: found.refusal, slots: [] };
+  const slots = found.slots.map(({ slot, why }) => {
+    const { state, substate } = fleet.entries.get(slot)!;
+    return { slot, state, substate, why };
+  });
+  return { count, refusal: null, slots };
 }
 
 function answer({ shelf, unsettled, ...summary }: ProviderSummary, cells: readonly Cell[]) {

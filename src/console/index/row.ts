@@ -119,10 +119,12 @@ function matcherOfTerm(term: FilterTerm, { isOverdue }: MatchMeans): Matcher {
     case 'heard':
       return ({ view: { lastHeartbeatAtMs } }, _text, nowMs) =>
         lastHeartbeatAtMs !== null && nowMs - lastHeartbeatAtMs > term.ageMs === term.above;
-    case 'cause':
-      return ({ view }) => view.cause === term.cause;
+    case 'chronic':
+      return ({ view }) => view.cause === 'chronic';
     case 'needs-human':
       return entryNeedsHuman;
+    case 'retired':
+      return ({ view }) => view.holds.includes('retired');
     case 'overdue':
       return (entry, _text, nowMs) => isOverdue(entry, nowMs);
     case 'word':

@@ -59,6 +59,7 @@ function summary(
     can: abilities(capabilities),
     callsMax: capabilities.maxConcurrency,
     machinesMax: max === 0 ? null : max,
+    target: config.providers[name]?.target ?? null,
     mayEraseDisks: mayEraseDisks(config, provider),
     provisioner: lease
       ? { sessionId: lease.sessionId, isHere: lease.sessionId === keeper.current()?.sessionId }

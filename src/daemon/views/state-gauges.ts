@@ -9,7 +9,6 @@ import {
   type DaemonRoles,
   type LoopSummary,
 } from '../../domain/daemons.ts';
-import { QUARANTINE_CAUSES } from '../../domain/machine.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { DaemonParts } from '../parts.ts';
 import { overdueCounts } from './overdue.ts';
@@ -74,8 +73,9 @@ const REPLACED: readonly GaugeName[] = [
   'shepherd_loop_last_success_timestamp_seconds',
   'shepherd_machines',
   'shepherd_machines_need_human',
-  'shepherd_machines_left_out',
+  'shepherd_machines_chronic',
   'shepherd_machines_overdue',
+  'shepherd_machines_retired',
   'shepherd_guard_permits',
   'shepherd_guard_budget',
   'shepherd_provision_intent_oldest_seconds',
@@ -89,12 +89,18 @@ export function tellCensus(metrics: Metrics, places: readonly PlaceCount[]): voi
   }
 }
 
-function tellMachines({ metrics, board, isOverdue, mirror, permits }: DaemonParts): void {
+function tellMachines({
+  metrics,
+  board,
+  isOverdue,
+  mirror,
+  permits,
+  providers,
+}: DaemonParts): void {
   tellCensus(metrics, board.census());
   for (const { view } of board.entries.values()) {
-    const cause = QUARANTINE_CAUSES.find((each) => each === view.cause);
-    const { provider } = view;
-    if (cause) metrics.count('shepherd_machines_left_out', { provider, cause }, 1);
+    const { provider, cause } = view;
+    if (cause === 'chronic') metrics.count('shepherd_machines_chronic', { provider }, 1);
   }
   for (const { count, ...labels } of overdueCounts(
     board.entries.values(),
@@ -103,6 +109,10 @@ function tellMachines({ metrics, board, isOverdue, mirror, permits }: DaemonPart
   )) {
     metrics.set('shepherd_machines_overdue', labels, count);
   }
+  const retired = (mirror.known()?.holds ?? []).filter(({ kind }) => kind === 'retired');
+  for (const provider of providers.keys())
+    metrics.set('shepherd_machines_retired', { provider }, 0);
+  for (const { provider } of retired) metrics.count('shepherd_machines_retired', { provider });
   for (const use of permits.use()) {
     metrics.set('shepherd_guard_permits', { scope: use.scope }, use.permits);
     metrics.set('shepherd_guard_budget', { scope: use.scope }, use.budget);
@@ -138,6 +148,8 @@ const OF_PROVISIONER = [
   'shepherd_provider_circuit_open',
   'shepherd_provision_intents_open',
   'shepherd_provision_over_limit',
+  'shepherd_provision_below_target',
+  'shepherd_provision_replacements_today',
 ] as const;
 
 function oldestIntentSeconds({ mirror }: DaemonParts, provider: ProviderName): number {

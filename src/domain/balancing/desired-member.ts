@@ -8,7 +8,7 @@ import {
   lostAtMs,
 } from '../eligibility.ts';
 import { slotIdOf } from '../ids.ts';
-import type { MachineRow, SlotFacts } from '../machine.ts';
+import type { HoldKind, MachineRow, SlotFacts } from '../machine.ts';
 import type { LossPolicy } from '../policy.ts';
 import { FLEET } from '../recovery/guard-judgement.ts';
 import type { GuardStatus } from '../recovery/guard-status.ts';
@@ -89,6 +89,8 @@ const isChosen = (
     listed,
   });
 
+const BARRING_SERVICE: readonly HoldKind[] = ['no-serve', 'retired'];
+
 /** The request that wants a healthy machine interrupted or out of its pools; null: none. */
 function askedToLeave(
   facts: SlotFacts,
@@ -114,7 +116,8 @@ function askedToLeave(
   const isAside = quarantine?.kind === 'byOperator' && (quarantine.untilMs ?? Infinity) > nowMs;
   if (isAside) return { reason: quarantine.reason, ...PARKED };
   const { holds, provider, slot } = facts;
-  const hold = holdOn({ provider, slotId: slotIdOf(slot) }, 'no-serve', { holds, nowMs });
+  const at = { provider, slotId: slotIdOf(slot) };
+  const [hold] = BARRING_SERVICE.flatMap((kind) => holdOn(at, kind, { holds, nowMs }) ?? []);
   if (hold) {
     return { reason: `${hold.setBy}: ${hold.reason}`, ...PARKED, force: hold.force === true };
   }

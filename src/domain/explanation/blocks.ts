@@ -1,5 +1,6 @@
 import {
   BARRING,
+  BARRING_CREATION,
   backoffUntilMs,
   isLadder,
   orderFor,
@@ -7,7 +8,14 @@ import {
   serveWaitEndMs,
 } from '../eligibility.ts';
 import { drainText } from '../balancing/members.ts';
-import type { GuardRow, HoldKind, Process, ProviderHoldRow, QuarantineKind } from '../machine.ts';
+import type {
+  GuardRow,
+  HoldKind,
+  MachineRow,
+  Process,
+  ProviderHoldRow,
+  QuarantineKind,
+} from '../machine.ts';
 import { capacityKeys, QUOTA_KEY } from '../provisioning/provider-holds.ts';
 import { FLEET, graceEndsAtMs } from '../recovery/guard-judgement.ts';
 import { isUnderWay } from '../recovery/permits.ts';
@@ -63,9 +71,11 @@ function quarantine({ state, view, facts: { slot }, moment }: At): Way[] {
   if (state !== 'Quarantined' || view.state !== state) return [];
   const { row, conflict } = slot;
   const set = row?.unreadable === undefined ? (row?.quarantine ?? null) : null;
-  const isSet = set !== null && set.kind === view.substate && set.reason === view.reason;
+  const isRetired = set?.cause === 'retired';
+  const isSet =
+    set !== null && set.kind === view.substate && (isRetired || set.reason === view.reason);
   const endsAtMs = isSet ? set.untilMs : null;
-  const end = isSet ? SET_ENDS[set.kind] : foundEnd(view.substate, row?.unreadable, conflict);
+  const end = isSet ? endOf(set) : foundEnd(view.substate, row?.unreadable, conflict);
   const atMost = endsAtMs === null ? '' : `, or for ${spanText(endsAtMs - moment.nowMs)} more`;
   const phrase = `nothing is done until ${end}${atMost}`;
   const text = 'nothing is done to it';
@@ -77,6 +87,9 @@ const SET_ENDS: Readonly<Record<QuarantineKind, string>> = {
   conflict: 'an operator releases it',
   byOperator: 'an operator releases it',
 };
+
+const endOf = ({ kind, cause }: NonNullable<MachineRow['quarantine']>): string =>
+  cause === 'retired' ? 'an operator unretires it' : SET_ENDS[kind];
 
 function foundEnd(
   substate: string,
@@ -99,12 +112,13 @@ const FORBIDS: Readonly<Record<ExplainedWork, string>> = {
 
 function holds({ facts, moment }: At, work: ExplainedWork, process: Process | null): Way[] {
   const barring: readonly HoldKind[] =
-    work === 'creation' ? ['no-allocate'] : ((process && BARRING[process]) ?? []);
+    work === 'creation' ? BARRING_CREATION : ((process && BARRING[process]) ?? []);
   return facts.slot.holds
     .filter(({ kind, untilMs }) => barring.includes(kind) && (untilMs ?? Infinity) > moment.nowMs)
     .map(({ kind, setBy, reason, untilMs }) => {
       const phrase = `${setBy}'s hold ${kind} forbids ${FORBIDS[work]}`;
-      const endedBy = 'an operator: shepherd machine unhold';
+      const verb = kind === 'retired' ? 'unretire' : 'unhold';
+      const endedBy = `an operator: shepherd machine ${verb}`;
       const end = untilMs === null ? '' : '; or its end';
       return way('hold', `${phrase}: ${reason}`, `${endedBy}${end}`, { endsAtMs: untilMs, phrase });
     });

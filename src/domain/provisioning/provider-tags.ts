@@ -1,5 +1,6 @@
 import { codeOf, explain } from '../errors.ts';
 import type { HoldKind, Ownership } from '../machine.ts';
+import type { SettableHold } from '../verbs.ts';
 import { facetsOf, type CallFailure } from './provider-holds.ts';
 
 /** Outcomes of creations, by their names in metrics. */
@@ -107,14 +108,14 @@ export function idleBehaviourOf(holds: Iterable<HoldKind>): IdleBehaviour {
 export const taggedBehaviour = (tags: Tags): IdleBehaviour =>
   IDLE_BEHAVIOURS.find((each) => each === tags[IDLE_TAG]) ?? 'run';
 
-const MEANT: Readonly<Record<IdleBehaviour, readonly HoldKind[]>> = {
+const MEANT: Readonly<Record<IdleBehaviour, readonly SettableHold[]>> = {
   run: [],
   hold: ['no-recover', 'preserve'],
   drain: ['no-start'],
 };
 
 /** The holds that an adopted device gets for its tag. */
-export const holdsMeantBy = (behaviour: IdleBehaviour): readonly HoldKind[] => MEANT[behaviour];
+export const holdsMeantBy = (behaviour: IdleBehaviour): readonly SettableHold[] => MEANT[behaviour];
 
 /**
  * Prefix of our tags on hardware. The ownership mark is stored at the provider, so that every

@@ -1,5 +1,7 @@
-import { slot, type MachineId, type ProviderName, type SessionId, type Slot } from '../ids.ts';
+import { BARRING_CREATION } from '../eligibility.ts';
+import { slot, type ProviderName, type SessionId, type Slot } from '../ids.ts';
 import type {
+  GuardRow,
   HoldRow,
   IntentRow,
   MachineRow,
@@ -9,21 +11,14 @@ import type {
   UnreadableEntry,
 } from '../machine.ts';
 import { ABANDON_MS } from '../policy.ts';
-import {
-  isIdle,
-  judge,
-  mayResume,
-  type Finding,
-  type FindingAction,
-  type FindingCase,
-  type Findings,
-} from './findings.ts';
+import { isIdle, judge, mayResume, type Finding, type Findings } from './findings.ts';
 import {
   admissionRefusal,
   indexHolds,
   type AdmissionInput,
   type CapacityPlan,
 } from './provider-holds.ts';
+import { keepTarget, type Replacement, type ServiceCount, type Target } from './replacement.ts';
 import { isReadAlready, takeStock, type FreeSlot, type Stock } from './stock.ts';
 
 export interface ReconcileInput {
@@ -40,6 +35,11 @@ export interface ReconcileInput {
   readonly holds: readonly HoldRow[];
   readonly penalties: readonly PenaltyRow[];
   readonly providerHolds?: readonly ProviderHoldRow[];
+  /** Decisions of the guard, and replacements of the last 24 hours; only a target needs them. */
+  readonly guard?: readonly GuardRow[];
+  readonly replacements?: readonly Replacement[];
+  /** Absent: every free slot is used. */
+  readonly target?: Target | undefined;
   /** Database clock. */
   readonly nowMs: number;
   /** Maximum number of managed machines; 0 = no limit. */
@@ -74,6 +74,8 @@ export interface PlannedCreation {
   readonly unused: ProviderMachine;
   /** An unfinished creation to resume. */
   readonly intent?: IntentRow;
+  /** It takes the place of a lost machine. */
+  readonly replaces?: true;
 }
 
 /** The decision about one free slot, with its reason. */
@@ -107,6 +109,8 @@ export interface Reconciliation {
   readonly overLimit: number;
   /** Free slots that only the limit keeps from becoming machines. */
   readonly leftOut: number;
+  /** Null: the provider has no target. */
+  readonly service: ServiceCount | null;
 }
 
 /**
@@ -132,7 +136,11 @@ export function reconcile(input: ReconcileInput): Reconciliation {
     abandonMs: input.abandonMs ?? ABANDON_MS,
   });
   const managed = findings.counts.machines + stock.intents.length;
-  const { creations, decisions, penalised, leftOut } = choose(input, stock, findings, managed);
+  const keeper = keepTarget(input, stock, managed);
+  const { creations, decisions, penalised, leftOut } = choose(input, stock, findings, {
+    managed,
+    keeper,
+  });
   const resumed = new Set(creations.map(({ intent }) => intent?.witness));
   return {
     creations,
@@ -154,6 +162,7 @@ export function reconcile(input: ReconcileInput): Reconciliation {
       max: input.machinesMax,
     },
     leftOut,
+    service: keeper.service,
     overLimit: input.machinesMax === 0 ? 0 : Math.max(0, managed - input.machinesMax),
   };
 }
@@ -167,19 +176,28 @@ interface Choice {
   leftOut: number;
 }
 
-function choose(input: ReconcileInput, stock: Stock, findings: Findings, managed: number): Choice {
+interface Room {
+  readonly managed: number;
+  readonly keeper: ReturnType<typeof keepTarget>;
+}
+
+function choose(input: ReconcileInput, stock: Stock, findings: Findings, room: Room): Choice {
   const choice: Choice = { creations: [], decisions: [], penalised: 0, leftOut: 0 };
   const refusalOf = slotRefusals(input, stock, choice);
   const barred = globalRefusal(input, findings);
-  const roomFor = admissions(input, managed, choice);
+  const roomFor = admissions(input, room, choice);
   for (const free of inTurn(input, stock.free)) {
     const intent = stock.intentBySlot.get(free.slotId);
     const name = slot(input.provider, free.slotId);
     const refusal = refusalOf(free) ?? barred ?? roomFor(free, intent, choice.creations.length);
     const verdict = refusal !== null ? 'skip' : intent ? 'resume' : 'create';
-    const reason = refusal ?? (intent ? 'an unfinished creation is resumed' : 'it is free');
+    const replaces = refusal === null && !intent && room.keeper.take();
+    const fresh = replaces ? 'it replaces a lost machine' : 'it is free';
+    const reason = refusal ?? (intent ? 'an unfinished creation is resumed' : fresh);
     choice.decisions.push({ slot: name, verdict, reason });
-    if (refusal === null) choice.creations.push({ slot: name, ...free, ...(intent && { intent }) });
+    if (refusal !== null) continue;
+    const more = { ...(intent && { intent }), ...(replaces && { replaces }) };
+    choice.creations.push({ slot: name, ...free, ...more });
   }
   return choice;
 }
@@ -207,8 +225,9 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
   const { provider, nowMs, running = NONE, self = null } = input;
   const barring = new Map<string, string>();
   for (const hold of input.holds) {
-    if (hold.provider !== provider || hold.kind !== 'no-allocate') continue;
-    if (hold.untilMs === null || hold.untilMs > nowMs) barring.set(hold.slotId, hold.reason);
+    if (hold.provider !== provider || !BARRING_CREATION.includes(hold.kind)) continue;
+    const why = hold.kind === 'retired' ? `retired: ${hold.reason}` : hold.reason;
+    if (hold.untilMs === null || hold.untilMs > nowMs) barring.set(hold.slotId, why);
   }
   const cooldowns = new Map<string, string>();
   for (const penalty of input.penalties) {
@@ -232,7 +251,7 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
 }
 
 /** Why no further machine may be requested. Unfinished creations already count as machines. */
-function admissions(input: ReconcileInput, managed: number, choice: Choice) {
+function admissions(input: ReconcileInput, { managed, keeper }: Room, choice: Choice) {
   const { machinesMax, chunkSize, underWay = 0, parallelism = Infinity } = input;
   const groups = new Map<string, { plan: CapacityPlan; group: string }>();
   const holds = indexHolds(
@@ -246,6 +265,8 @@ function admissions(input: ReconcileInput, managed: number, choice: Choice) {
       choice.leftOut += 1;
       return `at the limit of ${machinesMax} machines`;
     }
+    const enough = intent ? null : keeper.refusal();
+    if (enough !== null) return enough;
     if (chosen >= chunkSize) return `not among the first ${chunkSize}`;
     const admission: AdmissionInput = {
       holds,
@@ -277,91 +298,4 @@ function groupsOf(
     known.set(key, found);
   }
   return found;
-}
-
-/** Largest number of items of a kind that are listed; beyond it, only the count is shown. */
-export const TOLD_MAX = 100;
-/** Largest number of slots named per reason. */
-const NAMED_MAX = 10;
-
-/** The provisioner's next actions, short enough for any number of machines. */
-export interface Foresight extends Pick<
-  Reconciliation,
-  'breaker' | 'summary' | 'overLimit' | 'leftOut'
-> {
-  /** The first of the machines whose creation would start or resume now. */
-  readonly creations: readonly Decision[];
-  readonly creationCount: number;
-  /** Reasons why free slots are not used, most frequent first. */
-  readonly skipped: readonly {
-    readonly reason: string;
-    readonly count: number;
-    readonly slots: readonly Slot[];
-  }[];
-  /** Deviations, and what would be done about them. */
-  readonly findings: readonly FindingGroup[];
-}
-
-/** Findings with the same case and the same action. */
-interface FindingGroup {
-  readonly case: FindingCase;
-  readonly action: FindingAction;
-  readonly count: number;
-  /** The first of these findings. */
-  readonly examples: readonly {
-    readonly slot: Slot;
-    /** The provider's id of the device; null: no device. */
-    readonly device: string | null;
-    readonly machineId: MachineId | null;
-    readonly reason: string;
-  }[];
-}
-
-/** Groups equal items. */
-export function foresightOf(plan: Reconciliation): Foresight {
-  const { breaker, summary, overLimit, leftOut, decisions, machines } = plan;
-  const chosen = decisions.filter(({ verdict }) => verdict !== 'skip');
-  return {
-    ...{ breaker, summary, overLimit, leftOut },
-    creations: chosen.slice(0, TOLD_MAX),
-    creationCount: chosen.length,
-    skipped: skippedBy(decisions),
-    findings: findingsBy(machines),
-  };
-}
-
-/** Groups unused slots by reason, because there may be thousands. */
-function skippedBy(decisions: readonly Decision[]): Foresight['skipped'] {
-  const groups = new Map<string, { count: number; slots: Slot[] }>();
-  for (const { slot, verdict, reason } of decisions) {
-    if (verdict !== 'skip') continue;
-    const group = groups.get(reason) ?? { count: 0, slots: [] };
-    groups.set(reason, group);
-    group.count += 1;
-    if (group.slots.length < NAMED_MAX) group.slots.push(slot);
-  }
-  return [...groups]
-    .map(([reason, group]) => ({ reason, ...group }))
-    .toSorted((a, b) => b.count - a.count)
-    .slice(0, TOLD_MAX);
-}
-
-function findingsBy(findings: readonly Finding[]): Foresight['findings'] {
-  const groups = Map.groupBy(findings, (each) => `${each.case} ${each.action}`);
-  return [...groups.values()].map((those) => {
-    const { case: found, action } = those[0]!;
-    return {
-      case: found,
-      action,
-      count: those.length,
-      examples: those
-        .slice(0, NAMED_MAX)
-        .map(({ slot, device, row, intent, reason }) => ({
-          slot,
-          device: device?.id ?? null,
-          machineId: row?.machineId ?? intent?.machineId ?? null,
-          reason,
-        })),
-    };
-  });
 }

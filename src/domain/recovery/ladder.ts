@@ -76,7 +76,7 @@ export interface LadderEnd {
   readonly end: string;
   /** Another agent start may help and is tried. Absent: a person is needed. */
   readonly startAgain?: true;
-  /** Heartbeats do not end the quarantine that follows. */
+  /** `chronic`: it was recovered too often, and heartbeats do not end its quarantine. */
   readonly cause?: 'chronic';
 }
 

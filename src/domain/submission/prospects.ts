@@ -205,10 +205,15 @@ export function providerRefusal(
 
 /** Whether the verb could change anything; otherwise it is not offered. */
 export function hasObject(verb: MachineVerb, row: MachineRow | null, now: Circumstances): boolean {
+  const holds = now.holds.filter((hold) => isInForce(hold, now.nowMs)).map(({ kind }) => kind);
   const isLater = (atMs: number | null | undefined): boolean => (atMs ?? 0) > now.nowMs;
   switch (verb) {
     case 'unhold':
-      return now.holds.some((hold) => isInForce(hold, now.nowMs));
+      return holds.some((kind) => kind !== 'retired');
+    case 'retire':
+      return !holds.includes('retired');
+    case 'unretire':
+      return holds.includes('retired');
     case 'withdraw':
       return (row?.order ?? null) !== null;
     case 'cancel-install':

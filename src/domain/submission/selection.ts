@@ -79,7 +79,8 @@ function requireSense(
   fleet: NamedFleet,
 ): void {
   for (const { provider } of selected) requireProvider(fleet, provider);
-  if (wish.verb === 'unhold' || (wish.verb === 'hold' && wish.kind === 'no-allocate')) return;
+  if (['unhold', 'retire', 'unretire'].includes(wish.verb)) return;
+  if (wish.verb === 'hold' && wish.kind === 'no-allocate') return;
   const stranger = selected.find(
     ({ entry }) => entry === null || (wish.verb === 'hold' && entry.rows.length === 0),
   );

@@ -39,7 +39,13 @@ async function console(role: Role) {
     },
     submission: {
       ...{ requests: bmdb.requests, clock: systemClock, loss: {} as never, providers: [] },
-      ...{ guard: () => [], pools: () => [], nowMs: fleet.nowMs, givingBack: () => '' },
+      ...{
+        guard: () => [],
+        pools: () => [],
+        nowMs: fleet.nowMs,
+        givingBack: () => '',
+        givesBack: () => false,
+      },
       means: async () => null,
     },
   });

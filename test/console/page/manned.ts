@@ -30,6 +30,7 @@ export function manned(): Manned {
     pools: () => [],
     nowMs: () => clock.now(),
     givingBack: () => 'the device is deleted',
+    givesBack: () => false,
     means: async () => null,
   };
   return {

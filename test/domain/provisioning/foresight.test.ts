@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { foresightOf, TOLD_MAX } from '../../../src/domain/provisioning/reconcile.ts';
+import { foresightOf, TOLD_MAX } from '../../../src/domain/provisioning/foresight.ts';
 import { judge } from './judge.ts';
 import { device, free, hold, NOW_MS, penaltyRow, PROVIDER } from '../../support/facts.ts';
 

@@ -1,6 +1,6 @@
 import { ladderRow } from '../../support/facts.ts';
 import { NotFound } from '../../../src/domain/errors.ts';
-import { installState, serves } from '../../../src/domain/eligibility.ts';
+import { installState, isQuarantined, serves } from '../../../src/domain/eligibility.ts';
 import type { GuardRow, HoldKind, MachineRow, RequestRow } from '../../../src/domain/machine.ts';
 import { EXPIRED, isOnSlot, ORDER_WAIT_MS } from '../../../src/domain/requests.ts';
 import {
@@ -13,7 +13,9 @@ import { RUNG_OF } from '../../../src/domain/recovery/ladder.ts';
 import { interrupts } from '../../../src/domain/recovery/rungs.ts';
 import { isOrder, type Verb } from '../../../src/domain/verbs.ts';
 import { resultOfRequest, type Effect, type Scene } from '../../../src/domain/request-outcome.ts';
-import { forgiveEpisodes } from './episodes.ts';
+import { slotOfRow } from '../../../src/domain/submission/named-fleet.ts';
+import { forgiveEpisodes, forgiveSlot } from './episodes.ts';
+import { giveBackRetired, setRetired } from './retiring.ts';
 import { installationOf } from '../../../src/adapters/bmdb/install-image.ts';
 import { wishIn } from '../../../src/adapters/bmdb/submitted-requests.ts';
 import {
@@ -143,6 +145,26 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
   },
   release: (memory, scene, { forgetHostKey }) =>
     release(memory, machineOf(memory, scene), forgetHostKey),
+  retire: (memory, { request }, { giveBack }) => {
+    const { by, reason } = request;
+    setRetired(memory, request.provider!, request.slotId!, { by, reason });
+    for (const machine of onSlot(memory, request)) {
+      if (machine.row.deprovision !== null || isInConflict(memory, machine.row)) continue;
+      const quarantine = { kind: 'byOperator', reason, untilMs: null, cause: 'retired' } as const;
+      patch(machine, { quarantine });
+      returnPermit(memory, machine);
+      memory.touch(machine.row.machineId);
+      if (giveBack) giveBackRetired(memory, machine, by);
+    }
+  },
+  unretire: (memory, { request }) => {
+    memory.holds = othersThan(memory, request, 'retired');
+    for (const machine of onSlot(memory, request)) {
+      if (machine.row.quarantine?.cause === 'retired') release(memory, machine, false);
+      memory.touch(machine.row.machineId);
+    }
+    forgiveSlot(memory, `${request.provider}/${request.slotId}`);
+  },
   deprovision: (memory, scene, { drain, returnToPool }) => {
     const machine = machineOf(memory, scene);
     const { by: requestedBy, reason } = scene.request;
@@ -174,6 +196,12 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
     patch(machine, { backoffs: [], recovery: recovery && { ...recovery, nextAtMs: null } });
   },
 };
+
+const onSlot = ({ machines }: Memory, { provider, slotId }: RequestRow): MemMachine[] =>
+  [...machines.values()].filter(({ row }) => slotOfRow(row) === `${provider}/${slotId}`);
+
+const isInConflict = (memory: Memory, row: MachineRow): boolean =>
+  row.quarantine?.kind === 'conflict' && isQuarantined(row, memory.now());
 
 const machineOf = ({ machines }: Memory, { request }: Scene): MemMachine =>
   machines.get(request.machineId!)!;

@@ -62,8 +62,10 @@ export function endEpisode(
 }
 
 /** A person has released the machine. */
-export function forgiveEpisodes(memory: Memory, { row }: MemMachine): void {
-  const slot = slotOfRow(row);
+export const forgiveEpisodes = (memory: Memory, { row }: MemMachine): void =>
+  forgiveSlot(memory, slotOfRow(row));
+
+export function forgiveSlot(memory: Memory, slot: string | null): void {
   for (const each of memory.episodes) {
     if (each.slot !== slot) continue;
     each.counted = false;

@@ -1,4 +1,5 @@
 import { tellProviderHold } from './events.ts';
+import { BARRING_CREATION } from '../../../src/domain/eligibility.ts';
 import { NotFound, NothingToDo, WorkConflict } from '../../../src/domain/errors.ts';
 import {
   machineId,
@@ -8,6 +9,7 @@ import {
   type Witness,
 } from '../../../src/domain/ids.ts';
 import type { IntentRow, MachineRow } from '../../../src/domain/machine.ts';
+import { REPLACEMENT_MS, type Replacement } from '../../../src/domain/provisioning/replacement.ts';
 import { PENALTY_MAX_MS } from '../../../src/domain/policy.ts';
 import { type SessionGate, emptyRow, newMachine, type MemIntent, type Memory } from './tables.ts';
 import { requireJob } from './jobs.ts';
@@ -17,12 +19,13 @@ import type { IntentRepository } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `IntentRepository`. */
 export const createIntentRepository = (memory: Memory, gate: SessionGate): IntentRepository => ({
-  open: async ({ lease, ...input }) => {
+  open: async ({ lease, replaces = false, ...input }) => {
     if (lease) requireJob(memory, gate, lease);
     refuseOccupied(memory, slot(input.provider, input.slotId));
     const { random } = memory.options;
     const intent: MemIntent = {
       ...input,
+      replaces,
       witness: asWitness(random.uuid()),
       machineId: machineId(random.uuid()),
       state: 'open',
@@ -99,7 +102,14 @@ function write(memory: Memory, intent: MemIntent): IntentRow {
   return toIntentRow(memory, intent);
 }
 
-export const toIntentRow = (memory: Memory, intent: MemIntent): IntentRow => ({
+/** See `BmdbSurroundings.replacements`. */
+export const readReplacements = (memory: Memory): Replacement[] =>
+  [...memory.intents.values()]
+    .filter(({ replaces, state }) => replaces && state !== 'failed' && state !== 'abandoned')
+    .map(({ provider, createdAtMs: atMs }) => ({ provider, atMs }))
+    .filter(({ atMs }) => atMs > memory.now() - REPLACEMENT_MS);
+
+export const toIntentRow = (memory: Memory, { replaces: _, ...intent }: MemIntent): IntentRow => ({
   ...intent,
   state: intent.state === 'unresolved' ? 'unresolved' : 'open',
   sessionAlive: isSessionAlive(memory, intent.sessionId),
@@ -125,7 +135,7 @@ function refuseBarred(memory: Memory, name: string): void {
   const hold = memory.holds.find(
     (each) =>
       slot(each.provider, each.slotId) === name &&
-      each.kind === 'no-allocate' &&
+      BARRING_CREATION.includes(each.kind) &&
       (each.untilMs === null || each.untilMs > memory.now()),
   );
   const penalty = memory.penalties.get(name);

@@ -2,7 +2,7 @@ import { cursor as asCursor } from '../../../src/domain/ids.ts';
 import type { Cursor, MachineId } from '../../../src/domain/ids.ts';
 import { openConditions } from './conditions.ts';
 import { poolKey } from './balancing.ts';
-import { isUnsettled, toIntentRow } from './intents.ts';
+import { isUnsettled, readReplacements, toIntentRow } from './intents.ts';
 import { readJobs } from './jobs.ts';
 import { readOpenRequests } from './requests.ts';
 import { isSessionAlive, rowOf, rowsOf } from './rows.ts';
@@ -72,6 +72,7 @@ function surroundings(memory: Memory): BmdbSurroundings {
     leases: readJobs(memory),
     requests: readOpenRequests(memory),
     guard: [...memory.guard.rows.values()],
+    replacements: readReplacements(memory),
     pools: [...memory.pools.values()].toSorted((a, b) => (poolKey(a) < poolKey(b) ? -1 : 1)),
     sessions: [...sessions.values()]
       .filter((session) => isSessionAlive(memory, session.sessionId))

@@ -100,6 +100,7 @@ export interface MemMachine {
 }
 export type MemIntent = Omit<IntentRow, 'state' | 'sessionAlive'> & {
   readonly state: IntentRow['state'] | 'adopted' | 'failed' | 'abandoned';
+  readonly replaces: boolean;
 };
 export interface MemPenalty extends PenaltyRow {
   readonly level: number;

@@ -7,6 +7,7 @@ import { requireFitting } from '../../../src/adapters/bmdb/preconditions.ts';
 import { type HeldWork, dropPermit, patch } from './tables.ts';
 import { cancelOn, dropLease } from './leases.ts';
 import { writeEvent, writeHistory } from './records.ts';
+import { giveBackRetired, setRetired } from './retiring.ts';
 import { isSessionAlive } from './rows.ts';
 import {
   applyChange,
@@ -117,7 +118,7 @@ function backOff(held: HeldWork, { backoff, cause, also }: WorkFailure): void {
 /** An operator's quarantine stays. The permit is returned. */
 function park(
   { memory, machine, gate }: HeldWork,
-  { kind, reason, cause = null }: Quarantine,
+  { kind, reason, cause = null, retires }: Quarantine,
 ): void {
   const isByOperator =
     machine.row.quarantine?.kind === 'byOperator' && isQuarantined(machine.row, memory.now());
@@ -125,4 +126,11 @@ function park(
   dropPermit(memory, machine);
   const { component: actor } = gate;
   writeEvent(memory, machine.row, { kind: 'quarantined', actor, reason: `${kind}: ${reason}` });
+  if (retires === undefined) return;
+  writeEvent(memory, machine.row, { kind: 'retired', actor, reason });
+  const { provided } = machine.row;
+  if (isByOperator || !provided) return;
+  const slotId = provided.reservationId ?? provided.providerId;
+  setRetired(memory, provided.provider, slotId, { by: actor, reason });
+  if (retires === 'giveBack') giveBackRetired(memory, machine, actor);
 }

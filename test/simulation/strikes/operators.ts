@@ -1,6 +1,6 @@
 import type { NewRequest, RequestTarget } from '../../../src/adapters/bmdb/port.ts';
 import { explain } from '../../../src/domain/errors.ts';
-import { HOLD_KINDS } from '../../../src/domain/machine.ts';
+import { SETTABLE_HOLDS } from '../../../src/domain/verbs.ts';
 import { targetOf } from '../../contracts/requests-of.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { ask, askOf, newKey } from '../targets.ts';
@@ -25,7 +25,7 @@ export const OPERATORS = {
     draw: lasting(MINUTE, 120 * MINUTE, 'kind', 'end'),
     strike(simulation, { which, kind: at, end, forMs }) {
       // `no-recover` is the most frequent hold.
-      const kind = pick([...HOLD_KINDS, 'no-recover', 'no-recover'] as const, at!);
+      const kind = pick([...SETTABLE_HOLDS, 'no-recover', 'no-recover'] as const, at!);
       // Half of them are released by hand.
       const untilMs = end! < 0.5 ? simulation.clock.now() + forMs! : null;
       return askOf(simulation, which!, (to) => {

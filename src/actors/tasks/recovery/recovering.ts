@@ -17,6 +17,7 @@ import type { ProviderName, Slot } from '../../../domain/ids.ts';
 import type { MachineRow, ProviderMachine, SlotFacts } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
 import { nextStep } from '../../../domain/recovery/ladder.ts';
+import type { Retirement } from '../../../domain/recovery/retirement.ts';
 import type {
   LadderCircumstances,
   LadderPolicy,
@@ -55,6 +56,8 @@ export interface RecoverDeps extends TaskDeps {
   readonly backoff: BackoffDescriptor;
   /** Attempts and patience of each rung for a provider's machines. */
   readonly ladder: (provider: ProviderName) => LadderPolicy;
+  /** What becomes of a provider's machines at the end of the ladder. */
+  readonly retirement: (provider: ProviderName) => Retirement;
   /** Path of the agent's program on a machine. */
   readonly agentPath: string;
   /** Interval between probes, ± 20 %. */

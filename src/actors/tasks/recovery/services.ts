@@ -19,6 +19,7 @@ import {
   type LadderEnd,
   type LadderProcess,
 } from '../../../domain/recovery/ladder.ts';
+import { retiresAt } from '../../../domain/recovery/retirement.ts';
 import { hungControllerOf, interrupts, isStanding } from '../../../domain/recovery/rungs.ts';
 import type { Job } from '../../../machines/task.ts';
 import type { Turn } from '../../turns/turns.ts';
@@ -164,18 +165,20 @@ async function left(claimed: Claimed<RecoverDeps>, end: string): Promise<Error> 
 /** Nothing is left to try: the machine waits for a person, and its permit is free for others. */
 async function parked(claimed: Claimed<RecoverDeps>, step: LadderEnd): Promise<Error> {
   const { deps, slot, work, row, provided } = claimed;
-  const { end } = step;
-  const cause = step.cause ?? null;
+  const { end, cause = null } = step;
   const isOn = await leaveSwitchedOn(claimed);
   const said = [end, ...(isOn ? [] : ['it may be switched off']), lastFailures(row)];
   const reason = said.filter((each) => each !== null).join('; ');
-  await work.fail(deps.backoff, reason, { quarantine: { kind: 'needsHuman', reason, cause } });
+  const retires = retiresAt(step, deps.retirement(provided.provider));
+  const how = retires ? ({ cause: 'retired', retires } as const) : { cause };
+  await work.fail(deps.backoff, reason, { quarantine: { kind: 'needsHuman', reason, ...how } });
   workEnded(claimed, 'failed');
   const { provider } = provided;
   deps.metrics.count('shepherd_reboots_total', { provider, outcome: 'exhausted' });
   const { recovery } = row;
   if (recovery && cause === null) countAttempt(claimed, recovery.rung, 'exhausted');
-  deps.log.error({ slot, machine: work.machineId, reason }, 'a human is needed');
+  const what = retires ? 'the machine is retired' : 'a human is needed';
+  deps.log.error({ slot, machine: work.machineId, reason }, what);
   return new NothingToDo(`${slot}: ${reason}`);
 }
 

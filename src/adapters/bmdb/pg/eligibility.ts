@@ -1,5 +1,6 @@
 import {
   BARRING,
+  BARRING_INSTALL,
   exclusionGroup,
   isLadder,
   LIFTED_BY_ORDER,
@@ -151,7 +152,7 @@ export const handOutRefusalSql = (): string =>
   oneOf([
     ['it is quarantined', QUARANTINED_NOW],
     ['it is to be deprovisioned', 'd.machine_id IS NOT NULL'],
-    ['a hold forbids it', heldBy(['preserve'])],
+    ['a hold forbids it', heldBy(BARRING_INSTALL)],
     ['it still serves', servesSql('p.machine_id')],
   ]);
 const oneOf = (cases: readonly Case[]) =>

@@ -20,13 +20,13 @@ import {
   type ProviderMeans,
 } from '../../../domain/submission/prospects.ts';
 import {
-  askedOf,
   byName,
   isBulk,
   machinesMeant,
   type SelectedRequest,
   type Selected,
 } from '../../../domain/submission/selection.ts';
+import { asConfigured, gravest, requestsOf } from './retiring.ts';
 import { slot, type ProviderName } from '../../../domain/ids.ts';
 import type { GuardRow } from '../../../domain/machine.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
@@ -184,11 +184,11 @@ async function submitOne(
       slotId !== null &&
       (name === slot(provider, slotId) || (name === machineId && name !== undefined));
     if (!isSame) throw new KeyReused(`key "${key}" was used for another request; choose a new key`);
-    requireMachineRight(person, wish, [provider]);
-    return request(at(wish, { provider, slotId, machineId }));
+    requireMachineRight(person, gravest(deps, wish, [provider]), [provider]);
+    return request(asConfigured(deps, at(wish, { provider, slotId, machineId })));
   }
   const selected = meant(deps, ask, asker);
-  const [asked] = askedOf(wish, selected, { key, several: false });
+  const [asked] = requestsOf(deps, wish, selected, { key, several: false });
   await requirePossible(deps, [asked!]);
   return request(asked!.what);
 }
@@ -207,7 +207,7 @@ async function submitBatch(
   }
   const selected = meant(deps, ask, asker);
   const common = commonOf(ask, asker);
-  const all = askedOf(wishOf(ask), selected, { key, several: true });
+  const all = requestsOf(deps, wishOf(ask), selected, { key, several: true });
   await requirePossible(deps, all);
   const requests = all.map((asked): NewRequest => ({
     key: asked.key,
@@ -262,11 +262,8 @@ function meant(
   const selector = selectorOf(ask);
   const names = namedFleet(deps.fleet, deps.providers);
   const selected = machinesMeant(names, wish, selector);
-  requireMachineRight(
-    asker.person,
-    wish,
-    selected.map(({ provider }) => provider),
-  );
+  const providers = selected.map(({ provider }) => provider);
+  requireMachineRight(asker.person, gravest(deps, wish, providers), providers);
   const { expectCount } = ask;
   const isUncounted = expectCount === undefined && (isDry || !isBulk(selector));
   if (!isUncounted) requireCount(selected.length, expectCount);
@@ -341,13 +338,14 @@ async function previewOf(
   const selected = meant(deps, ask, asker, true);
   const providers = selected.map(({ provider }) => provider);
   const outlook = await outlookOf(deps, selected, asking);
+  const grave = gravest(deps, wish, providers);
   return {
     ...common,
     would: VERBS[wish.verb].would,
     count: selected.length,
-    lost: lossAt(wish, providers, deps.givingBack),
-    isDestroying: isDestroying(wish),
-    ...foreseen(selected.map((each) => foresee(wish, each, outlook))),
+    lost: lossAt(grave, providers, deps.givingBack),
+    isDestroying: isDestroying(grave),
+    ...foreseen(selected.map((each) => foresee(wish, each, { deps, outlook }))),
   };
 }
 
@@ -359,10 +357,10 @@ function subjectOf(ask: AskAtLarge): string {
 function foresee(
   wish: OperatorRequest<MachineVerb>,
   selected: Selected,
-  outlook: Outlook,
+  { deps, outlook }: { readonly deps: SubmissionDeps; readonly outlook: Outlook },
 ): Foreseen {
   const { slot: name, provider, slotId, machineId, entry } = selected;
-  const what = at(wish, { provider, slotId, machineId });
+  const what = asConfigured(deps, at(wish, { provider, slotId, machineId }));
   return {
     slot: name,
     machineId: machineId ?? entry?.view.machineId ?? null,
@@ -387,6 +385,8 @@ export interface SubmissionMeans {
   readonly nowMs: () => number;
   /** What happens to a machine of this provider that is given back, as text. */
   readonly givingBack: (provider: string) => string;
+  /** Whether retired machines of this provider are given back. */
+  readonly givesBack: (provider: string) => boolean;
   /** What this provider can do; null: not configured here. */
   readonly means: (provider: string) => Promise<ProviderMeans | null>;
   /** Called with the outcome of each request: `filed`, or the code of its refusal. */

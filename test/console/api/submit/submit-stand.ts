@@ -104,6 +104,7 @@ export async function createSubmissionStand() {
     pools: () => around.pools,
     nowMs: () => clock.now(),
     givingBack: () => 'the device is deleted',
+    givesBack: () => false,
     means: async () => stand.means,
     onAsked: (...told) => void asks.push(told.join(' ')),
   };

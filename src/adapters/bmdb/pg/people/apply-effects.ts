@@ -13,6 +13,7 @@ import { writeAsked } from '../balancing/pool-rows.ts';
 import { writeFleetEvents } from '../events/write.ts';
 import { writeGuardRow } from '../guard/guard-rows.ts';
 import type { Queries } from '../pool.ts';
+import { retiring } from '../recovery/retiring.ts';
 import { endRequests } from '../requests/request-ends.ts';
 import { statements as episodes } from '../recovery/episodes.ts';
 import { statements as requests } from '../requests/requests.ts';
@@ -168,6 +169,7 @@ export const statements = named('settle', {
        WHERE provider = ${provider}
          AND (kind = ${kind} OR (kind = 'penalty' AND key = ANY (${shelf})))`,
   }),
+  ...retiring,
   dropQuarantine: drop('machine_quarantined'),
   dropBackoffs: drop('work_backoff'),
   dropHostKey: drop('machine_ssh_host_key'),
@@ -201,6 +203,22 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
   },
   release: async (q, { request }, { forgetHostKey }) => {
     await release(q, request.machineId!, forgetHostKey);
+    await q.run(episodes.forgive, slotOf(request));
+  },
+  retire: async (q, { request }, { giveBack }) => {
+    const { by, reason } = request;
+    const hold = { kind: 'retired', untilMs: null, force: false } as const;
+    await q.run(statements.hold, { ...hold, ...request, ...slotOf(request) });
+    const told = { ...slotOf(request), by, reason };
+    const machines = await q.rows(statements.retire, told);
+    for (const { machine_id: machine } of machines)
+      await q.run(statements.returnPermit, { machine });
+    if (giveBack) await q.run(statements.giveBack, told);
+  },
+  unretire: async (q, { request }) => {
+    await q.run(statements.unhold, { ...slotOf(request), kind: 'retired' });
+    const machines = await q.rows(statements.retired, slotOf(request));
+    for (const { machine_id } of machines) await release(q, machine_id, false);
     await q.run(episodes.forgive, slotOf(request));
   },
   deprovision: async (q, { request }, { drain, returnToPool: pool }) => {

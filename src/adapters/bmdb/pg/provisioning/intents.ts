@@ -1,4 +1,5 @@
 import { LeaseLost, NotFound, NothingToDo, WorkConflict } from '../../../../domain/errors.ts';
+import { BARRING_CREATION } from '../../../../domain/eligibility.ts';
 import { machineId, witness as asWitness } from '../../../../domain/ids.ts';
 import type { Witness } from '../../../../domain/ids.ts';
 import type { IntentRow } from '../../../../domain/machine.ts';
@@ -10,7 +11,7 @@ import { isUniqueViolation } from '../errors.ts';
 import { commitAlive, liveSession, transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { repeatedOnce } from '../repeat.ts';
-import { LIVE, ms } from '../sql.ts';
+import { LIVE, ms, texts } from '../sql.ts';
 import { named, statement } from '../statement.ts';
 import type { ArgsOf, Columns, Fields, RowOf, Statement } from '../statement.ts';
 import { INTENT } from '../reading/surroundings.ts';
@@ -30,7 +31,8 @@ const OCCUPIED = `coalesce(
 /** Why nothing may be created on a slot: a hold, or a penalty; null if it may. Over `at`. */
 const BARRED = `coalesce(
   (SELECT h.reason FROM slot_holds h
-    WHERE h.provider = at.provider AND h.slot_id = at.slot_id AND h.kind = 'no-allocate'
+    WHERE h.provider = at.provider AND h.slot_id = at.slot_id
+      AND h.kind IN (${texts(BARRING_CREATION)})
       AND (h.until IS NULL OR h.until > now())),
   (SELECT h.cause FROM provider_holds h
     WHERE h.provider = at.provider AND h.key = at.slot_id AND h.kind = 'penalty'
@@ -79,7 +81,7 @@ export const statements = named('intents', {
   open: statement({
     params: stepParams({
       ...{ machineId: 'uuid', provider: 'text', slotId: 'text', hostname: 'text' },
-      ...{ lease: 'text?', epoch: 'int8?' },
+      ...{ replaces: 'bool', lease: 'text?', epoch: 'int8?' },
     }),
     /** Machines whose slot already has an intent are missing from the answer. */
     columns: {
@@ -99,8 +101,9 @@ export const statements = named('intents', {
         FROM step AS at
       ), opened AS (
         INSERT INTO provision_intents AS i
-          (witness, machine_id, provider, slot_id, hostname, session_id)
-        SELECT w.witness, w.machine_id, w.provider, w.slot_id, w.hostname, me.session_id
+          (witness, machine_id, provider, slot_id, hostname, session_id, replaces)
+        SELECT w.witness, w.machine_id, w.provider, w.slot_id, w.hostname, me.session_id,
+          w.replaces
         FROM wanted w, me WHERE w.leased AND NOT w.occupied AND w.barred IS NULL
         ORDER BY w.provider, w.slot_id
         ON CONFLICT (provider, slot_id) WHERE state IN ('open', 'unresolved')
@@ -229,9 +232,10 @@ export function createIntentRepository(session: LiveSession): IntentRepository {
   const adoptions = stepsOf(session, 'adopt the device of', statements.adopt);
   const ends = stepsOf(session, 'end', statements.end);
   return {
-    open: async ({ lease, ...input }) => {
+    open: async ({ lease, replaces = false, ...input }) => {
       const names = { witness: asWitness(random.uuid()), machineId: machineId(random.uuid()) };
-      const row = await openings({ ...input, ...names, lease: lease?.name, epoch: lease?.epoch });
+      const held = { lease: lease?.name, epoch: lease?.epoch };
+      const row = await openings({ ...input, ...names, replaces, ...held });
       const slot = slotOf(input);
       if (!row) throw new WorkConflict(`${slot} already has an intent`);
       if (!row.leased) {

@@ -12,6 +12,7 @@ import type {
   ProviderHoldRow,
 } from '../../../../domain/machine.ts';
 import type { PoolRow } from '../../../../domain/balancing/pool-row.ts';
+import { REPLACEMENT_MS, type Replacement } from '../../../../domain/provisioning/replacement.ts';
 import type { BmdbSurroundings } from '../../port.ts';
 import { statements as pools } from '../balancing/pool-rows.ts';
 import { statements as conditions } from '../conditions/repository.ts';
@@ -88,6 +89,10 @@ const PROVIDER_HOLD = selection({
   amount: ['float8?', 'amount::float8'],
   cause: ['text', 'cause'],
 });
+const REPLACEMENT = selection({
+  provider: ['provider', 'provider'],
+  atMs: ['float8', ms('created_at')],
+});
 const LEASE = selection({
   name: ['text', 'l.name'],
   sessionId: ['session', 'l.session_id'],
@@ -112,6 +117,14 @@ export const statements = {
     params: { provider: 'text', slot: 'text' },
     columns: HOLD.columns,
     text: ({ provider, slot }) => `${HOLDS} AND provider = ${provider} AND slot_id = ${slot}`,
+  }),
+  replacements: statement({
+    name: 'replacements',
+    columns: REPLACEMENT.columns,
+    text: () =>
+      `SELECT ${REPLACEMENT.sql} FROM provision_intents
+       WHERE replaces AND state NOT IN ('failed', 'abandoned')
+         AND created_at > now() - ${REPLACEMENT_MS} * interval '1 millisecond'`,
   }),
   penalties: statement({
     name: 'penalties',
@@ -162,6 +175,7 @@ export const SURROUNDINGS = selection({
   leases: listOf<LeaseRow>(statements.leases),
   requests: listOf<FlatRequest>(requests.open),
   guard: listOf<GuardRow>(guard.read),
+  replacements: listOf<Replacement>(statements.replacements),
   pools: listOf<PoolRow>(pools.read),
   sessions: listOf<BmdbSurroundings['sessions'][number]>(statements.sessions),
 });

@@ -11,6 +11,7 @@ import {
   recordRecoveries,
   refuseOrders,
 } from '../recovery/ladder-rows.ts';
+import { ladderRetiring } from '../recovery/retiring.ts';
 import type { Recovery, Rungs } from '../recovery/ladder-rows.ts';
 import type { Queries } from '../pool.ts';
 import { named, statement } from '../statement.ts';
@@ -35,6 +36,7 @@ export const statements = named('work', {
          unreachable_since = CASE WHEN excluded.unreachable_since IS NOT NULL
            THEN coalesce(b.unreachable_since, excluded.unreachable_since) END`,
   }),
+  ...ladderRetiring,
   countAttempts: statement({
     name: 'agent-start-count',
     params: { starts: { machineId: 'uuid', unreached: 'bool' } },
@@ -144,8 +146,16 @@ async function quarantine(
     how ? [{ machineId: held.machineId, ...how }] : [],
   );
   if (parked.length === 0) return;
-  await q.run(statements.quarantine, { parked, by: session.component });
-  await q.run(tags.returnPermits, { machines: parked.map(({ machineId }) => machineId) });
+  const by = session.component;
+  await q.run(statements.quarantine, { parked, by });
+  const retired = parked.filter(({ retires }) => retires !== undefined);
+  const idsOf = (those: typeof parked) => those.map(({ machineId }) => machineId);
+  if (retired.length > 0) {
+    await q.run(statements.retireSlots, { machines: idsOf(retired), by });
+    const given = retired.filter(({ retires }) => retires === 'giveBack');
+    await q.run(statements.giveBackRetired, { machines: idsOf(given), by });
+  }
+  await q.run(tags.returnPermits, { machines: idsOf(parked) });
 }
 
 /** Lines for the slot's log, written while a returned machine still has its slot. */
@@ -162,5 +172,10 @@ export function failureEvents({ held, cause, also }: FailedEnding): SlotEvent[] 
   const { quarantine: how } = also;
   const failed = { machineId, kind: 'workFailed', reason: `${process}: ${cause}` };
   if (!how) return [failed];
-  return [failed, { machineId, kind: 'quarantined', reason: `${how.kind}: ${how.reason}` }];
+  const retired = { machineId, kind: 'retired', reason: how.reason };
+  return [
+    failed,
+    { machineId, kind: 'quarantined', reason: `${how.kind}: ${how.reason}` },
+    ...(how.retires ? [retired] : []),
+  ];
 }

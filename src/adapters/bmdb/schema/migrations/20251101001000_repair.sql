@@ -43,7 +43,8 @@ CREATE TABLE machine_conditions ( -- What is known to be wrong with physical mac
 CREATE TRIGGER wake_insert AFTER INSERT ON machine_conditions REFERENCING NEW TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_wake();
 CREATE TRIGGER wake_update AFTER UPDATE OF status, reason, detail ON machine_conditions
-  FOR EACH ROW WHEN (OLD IS DISTINCT FROM NEW) EXECUTE FUNCTION shepherd_row_wake();
+  FOR EACH ROW WHEN ((OLD.status, OLD.reason, OLD.detail) IS DISTINCT FROM
+    (NEW.status, NEW.reason, NEW.detail)) EXECUTE FUNCTION shepherd_row_wake();
 CREATE TRIGGER wake_delete AFTER DELETE ON machine_conditions REFERENCING OLD TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_wake();
 
@@ -53,6 +54,7 @@ ALTER TABLE slot_holds ADD CONSTRAINT slot_holds_kind_check CHECK
 COMMENT ON COLUMN slot_holds.kind IS 'no-start bars agent start, no-recover the ladder, no-allocate creation, preserve reinstallation and deprovision, no-serve membership in pools, retired all of these but deprovision.';
 
 ALTER TABLE provision_intents ADD COLUMN replaces boolean NOT NULL DEFAULT false;
+CREATE INDEX provision_intents_replaces_idx ON provision_intents (created_at) WHERE replaces;
 COMMENT ON COLUMN provision_intents.replaces IS 'The machine takes the place of one that was retired or needs a person.';
 
 -- Down Migration
