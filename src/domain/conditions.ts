@@ -1,5 +1,6 @@
 import { slot, type ProviderName, type Slot } from './ids.ts';
 import type { HoldRow, MachineRow } from './machine.ts';
+import { plainText } from '../lib/texts.ts';
 import { FLEET, silentLimit, type GuardPolicy } from './recovery/guard-judgement.ts';
 
 /** What is known to be wrong with a physical machine, and what follows. */
@@ -42,6 +43,42 @@ export type ConditionType = keyof typeof CONDITION_TYPES;
 
 /** Form of a type's name. */
 export const CONDITION_TYPE = /^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$/;
+
+/** One condition in the report of an agent or a provider. */
+export type ReportedCondition = Pick<ConditionRow, 'status' | 'reason' | 'detail'> & {
+  readonly type: ConditionType;
+};
+
+/** The same before it was checked. */
+export type UncheckedCondition = { readonly [Key in keyof ReportedCondition]: unknown };
+
+const REPORTED_MAX = 20;
+const REASON_MAX = 200;
+const DETAIL_MAX = 2_000;
+
+/**
+ * Checks a report of a program that is not trusted: at most 20 conditions of known types, one of
+ * each, with short plain texts. The others are only counted.
+ */
+export function checkedConditions(reported: readonly UncheckedCondition[]): {
+  readonly conditions: readonly ReportedCondition[];
+  readonly dropped: number;
+} {
+  const checked = new Map<string, ReportedCondition>();
+  for (const { type, status, reason, detail } of reported.slice(0, REPORTED_MAX)) {
+    if (!isConditionType(type) || !CONDITION_STATUSES.some((one) => one === status)) continue;
+    checked.set(type, {
+      ...{ type, status: status as ConditionStatus },
+      reason: plainText(textOf(reason).replaceAll(/\s+/g, ' '), REASON_MAX),
+      detail: plainText(textOf(detail), DETAIL_MAX),
+    });
+  }
+  return { conditions: [...checked.values()], dropped: reported.length - checked.size };
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+const isConditionType = (type: unknown): type is ConditionType =>
+  typeof type === 'string' && Object.hasOwn(CONDITION_TYPES, type);
 
 /** Sources that are no people; no person or token may report in their name. */
 export const AGENT_SOURCE = 'agent';

@@ -1,3 +1,4 @@
+import type { ReportedCondition } from './conditions.ts';
 import type { FleetError } from './errors.ts';
 import type { MachineId } from './ids.ts';
 
@@ -15,6 +16,8 @@ export interface HeartbeatRecord {
     /** Serialized `OSInstallationReport`. */
     readonly raw: Uint8Array;
   };
+  /** What the agent says is wrong with its machine, already checked; absent: it says nothing. */
+  readonly conditions?: readonly ReportedCondition[];
 }
 
 export type HeartbeatOutcome =
@@ -53,7 +56,7 @@ export function storable(record: HeartbeatRecord): {
   readonly record: HeartbeatRecord;
   readonly fault: string | null;
 } {
-  const { bootId, hardwareReport, installationReport } = record;
+  const { bootId, hardwareReport, installationReport, conditions } = record;
   const boot = bootId === null || BOOT_ID.test(bootId);
   const hardware = fits(hardwareReport);
   const installation = fits(installationReport?.raw);
@@ -65,6 +68,7 @@ export function storable(record: HeartbeatRecord): {
     bootId: boot ? bootId : null,
     ...(hardwareReport && hardware ? { hardwareReport } : {}),
     ...(installationReport && installation ? { installationReport } : {}),
+    ...(conditions ? { conditions } : {}),
   };
   const left = [
     ...(boot ? [] : ['boot id']),
