@@ -84,6 +84,21 @@ const isConditionType = (type: unknown): type is ConditionType =>
 export const AGENT_SOURCE = 'agent';
 export const PROVIDER_SOURCE = 'provider';
 
+/**
+ * What a provider reports beyond what is stored. A missing detail is no news, because a provider
+ * does not read it each time.
+ */
+export const conditionNews = (
+  stored: readonly ConditionRow[],
+  reported: readonly ReportedCondition[],
+): readonly ReportedCondition[] =>
+  reported.filter(({ type, status, reason, detail }) => {
+    const row = stored.find((each) => each.source === PROVIDER_SOURCE && each.type === type);
+    if (!row) return status !== 'False';
+    const hasNewDetail = detail !== '' && detail !== row.detail;
+    return status !== row.status || reason !== row.reason || hasNewDetail;
+  });
+
 /** The status that counts now: what was OK is unknown after its end; what was wrong stays so. */
 export const statusOf = ({ status, expiresAtMs }: ConditionRow, nowMs: number): ConditionStatus =>
   status === 'False' && expiresAtMs !== null && expiresAtMs <= nowMs ? 'Unknown' : status;

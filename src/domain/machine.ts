@@ -1,5 +1,5 @@
 import type { MemberRow } from './balancing/members.ts';
-import type { ConditionRow } from './conditions.ts';
+import type { ConditionRow, ReportedCondition } from './conditions.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
 import type { StandingRung } from './recovery/rungs.ts';
 import { forTraits, TRAITS, type Traits } from './traits.ts';
@@ -375,6 +375,8 @@ export interface ProviderMachine extends Traits {
   readonly spot?: boolean;
   /** When the provider takes the machine away after it was given back, epoch ms. */
   readonly leavesAtMs?: number;
+  /** What the provider knows to be wrong with it. A type that is absent is unknown. */
+  readonly conditions?: readonly ReportedCondition[];
   readonly observedAtMs: number;
 }
 

@@ -78,7 +78,8 @@ export function systemView({ vendor }: RackCore, call: RedfishCall): ResourceVie
     UUID: swapped?.uuid ?? system.uuid,
     AssetTag: system.assetTag,
     PowerState: shown ? shown.shows : system.power,
-    Status: OK,
+    Status: { ...OK, HealthRollup: system.health },
+    LogServices: ref(call, `${path}/LogServices`),
     LastResetTime: call.time(system.lastResetMs),
     BootProgress: {
       LastState: system.progress.state,
@@ -95,6 +96,34 @@ export function systemView({ vendor }: RackCore, call: RedfishCall): ResourceVie
     ...(vendor.mediaAt === 'Systems' && { VirtualMedia: ref(call, `${path}/VirtualMedia`) }),
     Links: { ManagedBy: [ref(call, managerPath(vendor))] },
   };
+}
+
+/** @throws {ApiRefusal} 404. */
+export function logServicesView(_core: RackCore, call: RedfishCall): ResourceView {
+  systemOf(call);
+  return collection(call, 'LogService', [`${call.path}/Log`]);
+}
+
+/** @throws {ApiRefusal} 404. */
+export function logServiceView(_core: RackCore, call: RedfishCall): ResourceView {
+  systemOf(call);
+  return {
+    ...head(call, 'LogService.v1_1_0.LogService', 'Log', 'Event Log'),
+    Entries: ref(call, `${call.path}/Entries`),
+  };
+}
+
+/** Newest first, each in full. @throws {ApiRefusal} 404. */
+export function logEntriesView(_core: RackCore, call: RedfishCall): ResourceView {
+  const { log } = systemOf(call);
+  const members = log.map(({ severity, message, atMs }, n) => ({
+    '@odata.id': call.link(`${call.path}/${n + 1}`),
+    '@odata.type': '#LogEntry.v1_4_0.LogEntry',
+    ...{ Id: String(n + 1), Name: `Log Entry ${n + 1}`, EntryType: 'Event' },
+    ...{ Severity: severity, Message: message, Created: call.time(atMs) },
+  }));
+  const count = { 'Members@odata.count': members.length };
+  return { ...collection(call, 'LogEntry', []), ...count, Members: members.toReversed() };
 }
 
 /** The settings for the system's next boot. @throws {ApiRefusal} 404. */

@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
+import type { ReportedCondition } from '../../../domain/conditions.ts';
 import type { DriverContext } from '../port.ts';
 import type { Bmc } from './client/bmc.ts';
 import type { System } from './client/system.ts';
@@ -235,6 +236,8 @@ export interface Sighting {
   readonly setId: string | null;
   /** By the monotonic clock. */
   readonly seenMs: number;
+  /** What is wrong with the hardware; absent: unknown. */
+  readonly conditions?: readonly ReportedCondition[];
 }
 
 /** "off" must be a fresh observation, because a power cycle relies on it. */
