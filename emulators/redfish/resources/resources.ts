@@ -37,6 +37,7 @@ function resourcesOf({ vendor }: Pick<RackCore, 'vendor'>): readonly Resource[] 
     { path: `${system}/LogServices`, GET: views.logServicesView },
     { path: `${system}/LogServices/Log`, GET: views.logServiceView },
     { path: `${system}/LogServices/Log/Entries`, GET: views.logEntriesView },
+    { path: `${system}/LogServices/Log/Entries/{entry}`, GET: views.logEntryView },
     ...(vendor.resetsIn === 'actionInfo' ? [actionInfo] : []),
     ...(vendor.bootInSettings ? [settings] : []),
     { path: `${ROOT}/Managers`, GET: views.managersView },

@@ -116,14 +116,23 @@ export function logServiceView(_core: RackCore, call: RedfishCall): ResourceView
 /** Newest first, each in full. @throws {ApiRefusal} 404. */
 export function logEntriesView(_core: RackCore, call: RedfishCall): ResourceView {
   const { log } = systemOf(call);
-  const members = log.map(({ severity, message, atMs }, n) => ({
-    '@odata.id': call.link(`${call.path}/${n + 1}`),
-    '@odata.type': '#LogEntry.v1_4_0.LogEntry',
-    ...{ Id: String(n + 1), Name: `Log Entry ${n + 1}`, EntryType: 'Event' },
-    ...{ Severity: severity, Message: message, Created: call.time(atMs) },
-  }));
-  const count = { 'Members@odata.count': members.length };
-  return { ...collection(call, 'LogEntry', []), ...count, Members: members.toReversed() };
+  const members = log.map((_, at) => entryView(call, `${call.path}/${at + 1}`, at));
+  return { ...collection(call, 'LogEntry', log.map(String)), Members: members.toReversed() };
+}
+
+/** @throws {ApiRefusal} 404. */
+export const logEntryView = (_core: RackCore, call: RedfishCall): ResourceView =>
+  entryView(call, call.path, Number(call.params['entry']) - 1);
+
+function entryView(call: RedfishCall, path: string, at: number): ResourceView {
+  const entry = systemOf(call).log[at];
+  if (!entry) throw missing(call);
+  const { severity: Severity, message: Message, atMs } = entry;
+  const id = String(at + 1);
+  return {
+    ...head({ ...call, path }, 'LogEntry.v1_4_0.LogEntry', id, `Log Entry ${id}`),
+    ...{ EntryType: 'Event', Severity, Message, Created: call.time(atMs) },
+  };
 }
 
 /** The settings for the system's next boot. @throws {ApiRefusal} 404. */

@@ -87,7 +87,7 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
     const sighting = sightings.get(id) ?? null;
     const isStale =
       sighting !== null && clock.monotonic() - sighting.seenMs > STALE_PERIODS * options.powerPoll;
-    return isStale ? { ...sighting, power: null, conditions: [] } : sighting;
+    return isStale ? { power: null, setId: sighting.setId, seenMs: sighting.seenMs } : sighting;
   }
 
   /** The power is unknown; the owner does not change. */
