@@ -49,6 +49,12 @@ export type ReportedCondition = Pick<ConditionRow, 'status' | 'reason' | 'detail
   readonly type: ConditionType;
 };
 
+/** Part of a report about a machine. */
+export interface ReportedConditions {
+  /** What its reporter knows to be wrong with it, already checked. A type that is absent is unknown. */
+  readonly conditions?: readonly ReportedCondition[];
+}
+
 /** The same before it was checked. */
 export type UncheckedCondition = { readonly [Key in keyof ReportedCondition]: unknown };
 

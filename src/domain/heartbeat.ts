@@ -1,9 +1,9 @@
-import type { ReportedCondition } from './conditions.ts';
+import type { ReportedConditions } from './conditions.ts';
 import type { FleetError } from './errors.ts';
 import type { MachineId } from './ids.ts';
 
 /** One call of an agent over TLS, before its key is checked against the BMDB. */
-export interface HeartbeatRecord {
+export interface HeartbeatRecord extends ReportedConditions {
   readonly machineId: MachineId;
   /** Raw Ed25519 public key (32 bytes) of the client certificate. */
   readonly publicKey: Uint8Array;
@@ -16,8 +16,6 @@ export interface HeartbeatRecord {
     /** Serialized `OSInstallationReport`. */
     readonly raw: Uint8Array;
   };
-  /** What the agent says is wrong with its machine, already checked; absent: it says nothing. */
-  readonly conditions?: readonly ReportedCondition[];
 }
 
 export type HeartbeatOutcome =

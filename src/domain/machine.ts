@@ -1,5 +1,5 @@
 import type { MemberRow } from './balancing/members.ts';
-import type { ConditionRow, ReportedCondition } from './conditions.ts';
+import type { ConditionRow, ReportedConditions } from './conditions.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
 import type { StandingRung } from './recovery/rungs.ts';
 import { forTraits, TRAITS, type Traits } from './traits.ts';
@@ -351,7 +351,7 @@ export interface Controller {
 }
 
 /** One entry of a provider's listing: an immutable snapshot. `id` is null for free capacity. */
-export interface ProviderMachine extends Traits {
+export interface ProviderMachine extends Traits, ReportedConditions {
   readonly id: string | null;
   readonly reservationId: string | null;
   readonly hostname: string | null;
@@ -375,8 +375,6 @@ export interface ProviderMachine extends Traits {
   readonly spot?: boolean;
   /** When the provider takes the machine away after it was given back, epoch ms. */
   readonly leavesAtMs?: number;
-  /** What the provider knows to be wrong with it. A type that is absent is unknown. */
-  readonly conditions?: readonly ReportedCondition[];
   readonly observedAtMs: number;
 }
 

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
-import type { ReportedCondition } from '../../../domain/conditions.ts';
+import type { ReportedConditions } from '../../../domain/conditions.ts';
 import type { DriverContext } from '../port.ts';
 import type { Bmc } from './client/bmc.ts';
 import type { System } from './client/system.ts';
@@ -229,15 +229,13 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 /** Last sighting of a machine. */
-export interface Sighting {
+export interface Sighting extends ReportedConditions {
   /** The BMC's own value. */
   readonly power: string | null;
   /** Set id of the asset tag's mark; null if there is none. */
   readonly setId: string | null;
   /** By the monotonic clock. */
   readonly seenMs: number;
-  /** What is wrong with the hardware; absent: unknown. */
-  readonly conditions?: readonly ReportedCondition[];
 }
 
 /** "off" must be a fresh observation, because a power cycle relies on it. */
