@@ -171,6 +171,22 @@ test('repeats conditions that no server accepted', async () => {
   expect(withConditions(requests)).toEqual(['1 a', '2 a', '3 a']);
 });
 
+test('sends conditions that it finds out during a call with the next one', async () => {
+  const { requests, reports, answers } = bench();
+  reports.conditions = [condition('a')];
+  let [open, answer] = [() => {}, (_: HeartbeatResponse) => {}];
+  reports.gate = new Promise((resolve) => (open = resolve));
+  await pass(1_000);
+  answers.push((() => new Promise((resolve) => (answer = resolve))) as never);
+  await pass(30_000);
+  expect(requests).toHaveLength(2);
+  open();
+  await pass(1_000);
+  answer({});
+  await pass(MINUTE_MS);
+  expect(withConditions(requests)).toEqual(['2 a']);
+});
+
 test('sends no field of conditions while it knows nothing', async () => {
   const { requests } = bench();
   await pass(25 * 60 * MINUTE_MS);

@@ -13,7 +13,7 @@ src/agent/hardware/conditions.ts test/agent/hardware/conditions.test.ts
     const speed = [-link.linkUp ? (link.currentSpeedBytes ?? 0n) : 0n-]{+link.currentSpeedBytes ?? 0n+};
   conditions-carriers-changed-since-boot: return changes - [-(before ?? changes)-]{+0+};
 src/agent/hardware/kernel-files.ts test/agent/hardware/conditions.test.ts
-  conditions-a-full-array-is-degraded: \\\\[[-(?=[U_]*_)-][U_]+
+  conditions-a-full-array-is-degraded: \\[[-(?=[U_]*_)-][U_]+
   conditions-a-live-image-is-broken: options === undefined[- || READ_ONLY_TYPES.includes(type)-])
   conditions-the-first-mount-counts: lines.find[-Last-]((
 src/agent/hardware-schedule.ts test/agent/heartbeat-loop.test.ts -t conditions
