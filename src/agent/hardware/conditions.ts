@@ -39,10 +39,11 @@ const DETAIL_MAX = 400;
 /**
  * Judges conditions from the hardware report and from the kernel's files below `root` (null: none).
  * Compares counts of media errors with the first that it saw. A type that no source of this machine
- * tells is left out. A type that was known before and cannot be read now is Unknown.
+ * tells is left out. A type that was known before and cannot be read now is Unknown, but a fault
+ * stays: a disk that no longer answers is no better.
  */
 export function createConditions(root: string | null): JudgeConditions {
-  const known = new Set<string>();
+  const before = new Map<string, Condition>();
   const judgeDisks = createDiskJudge();
   const judgeLinks = createLinkJudge();
   return (report, skewMs) => {
@@ -58,9 +59,13 @@ export function createConditions(root: string | null): JudgeConditions {
       'clock-skewed': judgeClock(skewMs),
     };
     return Object.entries(findings).flatMap(([type, found]) => {
-      if (!found.known && !known.has(type)) return [];
-      known.add(type);
-      return [toCondition(type, found)];
+      const last = before.get(type);
+      if (!found.known && !last) return [];
+      const now = toCondition(type, found);
+      const stays = last?.status === Status.STATUS_TRUE && now.status === Status.STATUS_UNKNOWN;
+      const condition = stays ? last : now;
+      before.set(type, condition);
+      return [condition];
     });
   };
 }

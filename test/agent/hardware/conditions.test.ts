@@ -118,9 +118,9 @@ describe('disks', () => {
     const nvme = { name: 'nvme0n1', criticalWarning: false };
     const worn = (change: BlockDevice) => look({ disks: [{ ...nvme, ...change }] })['disk-worn'];
     expect(worn({ availableSpareRatio: 0.1, usageRatio: 1 })).toBe(OK);
+    expect(worn({})).toBe(UNREADABLE);
     expect(worn({ availableSpareRatio: 0.09 })).toMatch(/^True: nvme0n1 has 9 % of its spare/);
     expect(worn({ usageRatio: 1.04 })).toMatch(/^True: nvme0n1 has used 104 %/);
-    expect(worn({})).toBe(UNREADABLE);
     expect(given().look({ disks: [nvme] })).not.toHaveProperty('disk-worn');
   });
 
@@ -135,6 +135,8 @@ describe('disks', () => {
     expect(look(silent)).toEqual({ 'disk-failing': UNREADABLE });
     const broken = { ...sda, name: 'sdb', serialNumber: 'S2', criticalWarning: true };
     expect(look({ disks: [bare, broken] })['disk-failing']).toMatch(/^True: sdb/);
+    expect(look(silent)['disk-failing'], 'a fault stays').toMatch(/^True: sdb/);
+    expect(look({ disks: [sda] })).toEqual({ 'disk-failing': OK });
   });
 });
 
@@ -183,9 +185,9 @@ test('says that the clock is wrong by more than 30 s, in both directions', () =>
   const { look } = given();
   expect(look({})).toEqual({});
   expect(look({}, -30_000)).toEqual({ 'clock-skewed': OK });
+  expect(look({})).toEqual({ 'clock-skewed': UNREADABLE });
   expect(look({}, 30_600)).toEqual({ 'clock-skewed': 'True: the clock is 31 s ahead' });
   expect(look({}, -90_000)).toEqual({ 'clock-skewed': 'True: the clock is 90 s behind' });
-  expect(look({})).toEqual({ 'clock-skewed': UNREADABLE });
 });
 
 test('fits into a heartbeat of servers that know no conditions, whatever disks are called', () => {

@@ -34,7 +34,7 @@ test('reports the health of the hardware, with the newest critical entry of the 
   expect(await conditions()).toEqual(ok);
 });
 
-test('reports the power state and the health where the log cannot be read', async () => {
+test('reports the power state and the health where the log cannot be read, which is tried once', async () => {
   const rack = await startRack(POLL);
   const route = '/redfish/v1/Systems/{system}/LogServices/Log/Entries';
   await rack.fault({ type: 'status', code: 500 }, { match: { route } });
@@ -44,6 +44,9 @@ test('reports the power state and the health where the log cannot be read', asyn
   expect((await rack.list()).machines).toMatchObject([
     { power: 'off', conditions: [{ status: 'True', detail: '' }] },
   ]);
+  await rack.after(2 * POLLED_MS);
+  expect(rack.sent('GET').filter((entry) => entry.route === route)).toHaveLength(1);
+  expect(await rack.get()).toMatchObject({ power: 'off' });
 });
 
 test('reports nothing about the health of a machine whose BMC is silent', async () => {

@@ -25,29 +25,49 @@ export function healthOf({ health }: System, detail = ''): readonly ReportedCond
 
 /**
  * The same, with the newest critical entry in the system's log if there is a fault. Entries from
- * before the first look are left out, because nobody clears old logs. A log that cannot be read
- * costs nothing but the detail.
+ * before the first look are left out, because nobody clears old logs. A log that cannot be read is
+ * not tried again until the BMC restarts or logs in anew.
  */
 export async function readHealth(
-  { lasting }: Pick<Bmc, 'lasting'>,
+  bmc: Pick<Bmc, 'lasting' | 'cannot' | 'remembered'>,
   wire: Wire,
   system: System,
 ): Promise<readonly ReportedCondition[]> {
-  const key = `first look at ${system.path}`;
-  if (!lasting.has(key) && system.readAtMs !== null) lasting.set(key, system.readAtMs);
-  const sinceMs = (lasting.get(key) as number | undefined) ?? null;
+  const { lasting, cannot } = bmc;
+  const [firstLook, log] = [`first look at ${system.path}`, `log of ${system.path}`];
+  if (!lasting.has(firstLook) && system.readAtMs !== null) lasting.set(firstLook, system.readAtMs);
+  const sinceMs = (lasting.get(firstLook) as number | undefined) ?? null;
   const [found] = healthOf(system);
-  if (found?.status !== 'True' || sinceMs === null) return healthOf(system);
-  return healthOf(system, await readNewest(wire, system, sinceMs).catch(() => ''));
+  if (found?.status !== 'True' || sinceMs === null || cannot.has(log)) return healthOf(system);
+  try {
+    const entries = await entriesOf(bmc, wire, system);
+    return healthOf(system, entries === null ? '' : await readNewest(wire, entries, sinceMs));
+  } catch {
+    // A BMC that fails is left alone for a while, which must not happen for its log at each poll.
+    cannot.add(log);
+    return healthOf(system);
+  }
+}
+
+/** Path of the entries of the system's first log; null: there is none. */
+async function entriesOf(
+  { remembered }: Pick<Bmc, 'remembered'>,
+  wire: Wire,
+  { path, json }: System,
+): Promise<string | null> {
+  const key = `entries of ${path}`;
+  const known = remembered.get(key);
+  if (typeof known === 'string') return known;
+  const place = linkOf(json['LogServices']);
+  const services = place === null ? null : await unlessAbsent(wire.get(place));
+  const [service] = linksOf(services?.json?.['Members']);
+  const found = service === undefined ? null : linkOf((await wire.get(service)).json?.['Entries']);
+  if (found !== null) remembered.set(key, found);
+  return found;
 }
 
 /** Empty: there is none. */
-async function readNewest(wire: Wire, { json }: System, sinceMs: number): Promise<string> {
-  const path = linkOf(json['LogServices']);
-  const services = path === null ? null : await unlessAbsent(wire.get(path));
-  const [service] = linksOf(services?.json?.['Members']);
-  const entries = service && linkOf((await wire.get(service)).json?.['Entries']);
-  if (!entries) return '';
+async function readNewest(wire: Wire, entries: string, sinceMs: number): Promise<string> {
   const members = (await wire.get(entries)).json?.['Members'];
   const all = Array.isArray(members) ? (members as unknown[]) : [];
   const critical = [...all.slice(0, ENTRIES_MAX), ...all.slice(-ENTRIES_MAX)]
