@@ -134,15 +134,16 @@ export function heartbeatsContract(s: BmdbStage): void {
       const both = missing('memory: 64 GiB of 100 GiB (and 1 more)');
       expect(await sent(fewer)).toEqual(both);
       expect(await sent(fewer), 'the same again').toEqual(both);
-      const renamed = { ...whole, blockDevice: [...whole.blockDevice, disk('S3')] };
-      expect(await sent({ ...fewer, memoryInstalledBytes: 100n * GIB })).toEqual(
-        missing('disk sdb (S2)'),
-      );
-      expect(await sent(renamed)).toEqual(complete);
-      expect(await sent({ ...renamed, memoryInstalledBytes: 0n }), 'unknown').toEqual(complete);
+      const noDisk = missing('disk sdb (S2)');
+      expect(await sent({ ...fewer, memoryInstalledBytes: 100n * GIB })).toEqual(noDisk);
       const unread = ['block devices: EIO'];
-      expect(await sent({ ...renamed, blockDevice: [] }, unread), 'unread').toEqual(complete);
-      expect(await sent(null), 'unreadable').toEqual(complete);
+      expect(await sent({ ...whole, memoryInstalledBytes: 0n }), 'unknown').toEqual(noDisk);
+      expect(await sent({ ...whole, blockDevice: [] }, unread), 'unread').toEqual(noDisk);
+      expect(await sent(null), 'unreadable').toEqual(noDisk);
+      const more = { ...whole, blockDevice: [...whole.blockDevice, disk('S3')] };
+      expect(await sent(more)).toEqual(complete);
+      expect(await sent({ ...more, blockDevice: [] }, unread), 'unread').toEqual(complete);
+      expect(await sent(whole), 'since the last complete one').toEqual(missing('disk S3 (S3)'));
     });
 
     it('may appear twice in one batch', async () => {

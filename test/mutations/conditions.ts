@@ -31,10 +31,11 @@ src/domain/conditions.ts test/actors/provisioning/updater.test.ts -t conditions
   conditions-lose-their-detail: const hasNewDetail = [-detail !== '' && -]detail
 src/adapters/bmdb/missing-hardware.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t parts of a machine are missing
   missing-memory-of-a-few-percent: Number(had)[- * MEMORY_MIN_RATIO-])
-  missing-memory-that-is-unknown: if ([-has === 0n || -]Number(has)
-  missing-disks-that-were-not-read: if ([-now.warning?.some((each) => each.startsWith('block devices:'))-]{+!now+}) return
+  missing-memory-that-is-unknown: [-(memoryOf(old) > 0n && memoryOf(now) === 0n) ||-]{+!now ||+}
+  missing-disks-that-were-not-read: .some((each) => [-each.startsWith('block devices:')-]{+each === ''+});
 src/adapters/bmdb/pg/heartbeats/agent-reports.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t heartbeats
   missing-parts-are-forgotten: raw: missing ? [-before-]{+null+} : null
+  unreadable-parts-are-back: if (missing !== 'unreadable'{+ || found+}) found.set(id, [missing [-??-]{+!== 'unreadable' && missing ||+} HARDWARE_COMPLETE
   agents-say-which-parts-are-missing: [-type !== 'hardware-missing'-]{+type+});
 src/adapters/bmdb/pg/heartbeats/heartbeats.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t wrong with their machines
   conditions-are-no-part-of-a-heartbeat: !installationReport[- &&\n  conditions.length === 0-];

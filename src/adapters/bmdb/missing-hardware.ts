@@ -13,11 +13,16 @@ const GIB = 1024n ** 3n;
 /**
  * The condition that follows from a new hardware report, compared with the last complete one that
  * was stored for the same machine; an accepted inventory will replace this baseline. Null: nothing
- * is missing. Data that a report does not have is not missing.
+ * is missing. `unreadable`: the agent could not read its memory or its disks, so that nothing
+ * follows.
  */
-export function missingHardware(before: Uint8Array, now: Uint8Array): ReportedCondition | null {
+export function missingHardware(
+  before: Uint8Array,
+  now: Uint8Array,
+): ReportedCondition | 'unreadable' | null {
   const [old, fresh] = [readReport(before), readReport(now)];
-  if (!old || !fresh) return null;
+  if (!old) return null;
+  if (!fresh || isUnreadable(old, fresh)) return 'unreadable';
   const missing = [...missingMemory(old, fresh), ...missingDisks(old, fresh)];
   if (missing.length === 0) return null;
   const more = missing.length > 1 ? ` (and ${missing.length - 1} more)` : '';
@@ -43,15 +48,19 @@ function readReport(raw: Uint8Array): HardwareReport | null {
   }
 }
 
-function missingMemory({ report: old }: HardwareReport, { report: now }: HardwareReport): string[] {
-  const [had, has] = [old?.memoryInstalledBytes ?? 0n, now?.memoryInstalledBytes ?? 0n];
-  if (has === 0n || Number(has) >= Number(had) * MEMORY_MIN_RATIO) return [];
+const memoryOf = ({ report }: HardwareReport): bigint => report?.memoryInstalledBytes ?? 0n;
+
+const isUnreadable = (old: HardwareReport, now: HardwareReport): boolean =>
+  (memoryOf(old) > 0n && memoryOf(now) === 0n) ||
+  (now.warning ?? []).some((each) => each.startsWith('block devices:'));
+
+function missingMemory(old: HardwareReport, now: HardwareReport): string[] {
+  const [had, has] = [memoryOf(old), memoryOf(now)];
+  if (Number(has) >= Number(had) * MEMORY_MIN_RATIO) return [];
   return [`memory: ${has / GIB} GiB of ${had / GIB} GiB`];
 }
 
 function missingDisks(old: HardwareReport, now: HardwareReport): string[] {
-  // Its disks could not be listed.
-  if (now.warning?.some((each) => each.startsWith('block devices:'))) return [];
   const disks = now.report?.blockDevice ?? [];
   return (old.report?.blockDevice ?? [])
     .filter((disk) => !disks.some((other) => isSame(disk, other)))

@@ -82,6 +82,7 @@ function storeHardware(machine: MemMachine, report: Uint8Array): readonly Report
   if (!before || Buffer.compare(before, report) === 0) return [];
   const missing = missingHardware(complete ?? before, report);
   machine.completeReport = missing ? (complete ?? before) : null;
+  if (missing === 'unreadable') return [];
   return missing ? [missing] : complete ? [HARDWARE_COMPLETE] : [];
 }
 

@@ -180,8 +180,8 @@ function chunksOf<InstallationReport extends RawReport>(
 export type Conditions = ReadonlyMap<string, readonly ReportedCondition[]>;
 
 /**
- * Stores the hardware reports of agents whose heartbeat was accepted. While parts are missing, keeps
- * the last report with all of them.
+ * Stores the hardware reports of agents whose heartbeat was accepted. While parts are missing or
+ * unreadable, keeps the last report with all of them.
  * @returns which machines miss parts, or no longer do.
  */
 export async function writeHardware(q: Queries, beats: Beats): Promise<Conditions> {
@@ -194,11 +194,11 @@ export async function writeHardware(q: Queries, beats: Beats): Promise<Condition
     const sent = new Map(chunk.map(({ machineId, raw }) => [machineId, raw]));
     const kept: { machineId: string; raw: Uint8Array | null }[] = [];
     for (const row of await q.rows(statements.writeHardware, { reports: chunk })) {
-      const { machine_id: machineId, before, complete } = row;
-      const missing = before && missingHardware(before, sent.get(machineId)!);
+      const { machine_id: id, before, complete } = row;
+      const missing = before && missingHardware(before, sent.get(id)!);
       if (!missing && complete) continue;
-      found.set(machineId, [missing ?? HARDWARE_COMPLETE]);
-      if (!missing || complete) kept.push({ machineId, raw: missing ? before : null });
+      if (missing !== 'unreadable') found.set(id, [missing ?? HARDWARE_COMPLETE]);
+      if (!missing || complete) kept.push({ machineId: id, raw: missing ? before : null });
     }
     if (kept.length > 0) await q.run(statements.keepComplete, { reports: kept });
   }

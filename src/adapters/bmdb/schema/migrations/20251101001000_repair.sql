@@ -47,7 +47,7 @@ CREATE TRIGGER wake_delete AFTER DELETE ON machine_conditions REFERENCING OLD TA
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_wake();
 
 ALTER TABLE machine_hardware_report ADD COLUMN complete_report_raw bytea;
-COMMENT ON COLUMN machine_hardware_report.complete_report_raw IS 'Last report with all parts, if the newest lacks some of them; null: it lacks none.';
+COMMENT ON COLUMN machine_hardware_report.complete_report_raw IS 'Last report with all parts, if the newest lacks some of them or could not read them; null: it lacks none.';
 
 ALTER TABLE slot_holds DROP CONSTRAINT slot_holds_kind_check;
 ALTER TABLE slot_holds ADD CONSTRAINT slot_holds_kind_check CHECK
