@@ -18,10 +18,10 @@ import type {
   RedfishEmulatorOptions,
 } from './options.ts';
 import { createPower, REAL_TIMINGS } from './power.ts';
-import { RESET_TYPES, VENDORS } from './vendors.ts';
+import { RESET_TYPES, VENDORS, type ResetType } from './vendors.ts';
 import { liveSessions } from './resources/sessions.ts';
 import { systemPath } from './resources/views.ts';
-import { type Bmc, createWorld, type ComputerSystem } from './world.ts';
+import { type Bmc, createWorld, type ComputerSystem, type Health, HEALTHS } from './world.ts';
 
 /** A BMC and its address. */
 interface BmcEndpoint {
@@ -52,7 +52,16 @@ export async function startRedfishEmulator(
   const controls = {
     ...common,
     bmcs: () => places.map((place) => snapshotOf(place, rack.clock.now())),
-    reset: resetOf(rack),
+    reset: (name: string, type: ResetType) => {
+      const { bmc, system } = foundIn(rack, name);
+      rack.power.reset(bmc, system, type);
+    },
+    setHealth: (name: string, health: Health, message?: string) => {
+      const { system } = foundIn(rack, name);
+      system.health = health;
+      const atMs = rack.clock.now();
+      if (message !== undefined) system.log.push({ severity: health, message, atMs });
+    },
   };
   const { host, port } = options.listen;
   const at = (n: number) => ({ ...options.listen, port: port === 0 ? 0 : port + n });
@@ -165,23 +174,31 @@ function rulesOf({ bmcs, faults, power }: Rack, places: readonly BmcEndpoint[]) 
   };
 }
 
-const resetOf =
-  ({ bmcs, power }: Rack): RedfishEmulator['reset'] =>
-  (name, type) => {
-    for (const bmc of bmcs) {
-      const system = bmc.systems.find((one) => one.name === name);
-      if (system) return power.reset(bmc, system, type);
-    }
-    throw new Error(`there is no system ${name}`);
-  };
+/** @throws {Error} there is no system with this name. */
+function foundIn({ bmcs }: Rack, name: string) {
+  for (const bmc of bmcs) {
+    const system = bmc.systems.find((one) => one.name === name);
+    if (system) return { bmc, system };
+  }
+  throw new Error(`there is no system ${name}`);
+}
 
+const healthBody = z.strictObject({ health: z.enum(HEALTHS), message: z.string().optional() });
 const resetBody = z.strictObject({ ResetType: z.enum(RESET_TYPES) });
 
-function addAdmin(app: FastifyInstance, inside: Pick<RedfishEmulator, 'bmcs' | 'reset'>): void {
+function addAdmin(
+  app: FastifyInstance,
+  inside: Pick<RedfishEmulator, 'bmcs' | 'reset' | 'setHealth'>,
+): void {
   app.get('/state', async () => ({ bmcs: inside.bmcs() }));
   app.post<{ Params: { name: string } }>('/systems/:name/reset', async ({ params, body }) => {
     const { ResetType: type } = resetBody.parse(body);
     orRefuse(404, () => inside.reset(params.name, type));
+    return {};
+  });
+  app.post<{ Params: { name: string } }>('/systems/:name/health', async ({ params, body }) => {
+    const { health, message } = healthBody.parse(body);
+    orRefuse(404, () => inside.setHealth(params.name, health, message));
     return {};
   });
 }

@@ -5,7 +5,7 @@ import type { Credentials } from './core.ts';
 import type { RedfishFault, RedfishFaultRule } from './faults.ts';
 import type { Boot, PowerTimings } from './power.ts';
 import type { VendorName, ResetType } from './vendors.ts';
-import type { Override, PowerState } from './world.ts';
+import type { Health, Override, PowerState } from './world.ts';
 
 /**
  * Receives the events of the machines behind the BMCs. Calls for one system run one after another;
@@ -95,4 +95,6 @@ export interface RedfishEmulator extends Omit<
   bmcs(): readonly BmcSnapshot[];
   /** A reset by the host or by its button, without a request. @throws {Error} unknown. */
   reset(system: string, type: ResetType): void;
+  /** Sets its health and, with a message, writes an entry of this severity. @throws {Error} unknown. */
+  setHealth(system: string, health: Health, message?: string): void;
 }

@@ -19,6 +19,15 @@ export interface Media {
   writeProtected: boolean;
 }
 
+export const HEALTHS = ['OK', 'Warning', 'Critical'] as const;
+export type Health = (typeof HEALTHS)[number];
+
+export interface LogEntry {
+  readonly severity: Health;
+  readonly message: string;
+  readonly atMs: number;
+}
+
 export interface ComputerSystem {
   /** Unique among all BMCs, such as `system-1`. */
   readonly name: string;
@@ -28,6 +37,9 @@ export interface ComputerSystem {
   readonly uuid: string;
   readonly mac: string;
   assetTag: string;
+  health: Health;
+  /** Entries of its event log, oldest first. */
+  readonly log: LogEntry[];
   power: PowerState;
   /** The boot's progress, and its start. */
   progress: { readonly state: string; readonly atMs: number };
@@ -124,7 +136,7 @@ function systemOf({ vendor, ids, nowMs, media, name, number }: NewSystem): Compu
     serial: ids.hex(10).toUpperCase(),
     uuid: ids.uuid(),
     mac: `02:${ids.hex(10).match(/../g)!.join(':')}`,
-    assetTag: '',
+    ...{ assetTag: '', health: 'OK', log: [] },
     power: 'Off',
     progress: { state: 'None', atMs: nowMs },
     lastResetMs: nowMs,

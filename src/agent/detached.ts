@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { agentInitCodec, type TakeoverInit } from '../wire/codec.ts';
 import { createCallbackClient, type CallbackClient, parseEndpoint } from './callback-client.ts';
 import { createClientIdentity, splitKeyPair, type RawKeyPair } from './keys.ts';
+import { createConditions } from './hardware/conditions.ts';
 import { collectHardwareReport } from './hardware/report.ts';
 import { runHeartbeatLoop } from './heartbeat-loop.ts';
 import type { HeartbeatLoopDeps, LoopEnd, LoopTime } from './heartbeat-loop.ts';
@@ -79,6 +80,7 @@ async function setUp(input: Buffer, system: System): Promise<HeartbeatLoopDeps> 
     agentVersion,
     uptime,
     hardwareReport: () => collectHardwareReport(system.diskRoot ?? '/', system.programs),
+    judge: createConditions(system.diskRoot),
     install: installerOf(system, trust),
     time: systemTime,
     log,
@@ -105,6 +107,7 @@ function installerOf(system: System, trust: string | null): Installer {
 
 const systemTime: LoopTime = {
   now: () => performance.now(),
+  wallMs: Date.now,
   // Rejects only when aborted, which is one of the two ways to wake up.
   sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }).catch(() => undefined),
   random: Math.random,

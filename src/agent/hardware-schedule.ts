@@ -1,9 +1,16 @@
 import { createHash } from 'node:crypto';
-import { hardwareReportCodec, type HardwareReport } from '../wire/codec.ts';
+import {
+  conditionCodec,
+  hardwareReportCodec,
+  type Condition,
+  type HardwareReport,
+} from '../wire/codec.ts';
 
 export interface HardwareScheduleDeps {
   /** Problems appear as warnings in the report. */
   readonly collect: () => Promise<HardwareReport>;
+  /** What is wrong with the machine according to a new report. Default: nothing is known. */
+  readonly judge?: (report: HardwareReport) => readonly Condition[];
   /** Monotonic milliseconds; only differences count. */
   readonly now: () => number;
   readonly log: (message: string) => void;
@@ -13,14 +20,23 @@ const AGAIN_MS = 24 * 3600_000;
 /** Interval of checks for changes. */
 const CHECK_MS = 10 * 60_000;
 
+/** What a heartbeat carries beside itself. */
+export interface Carried {
+  readonly hardwareReport: HardwareReport | null;
+  readonly conditions: readonly Condition[] | null;
+}
+
 /**
- * Decides which heartbeats carry the hardware report. Skips the first heartbeat, then uses each
- * until one succeeds. Repeats the report once a day, on request, and after a change.
+ * Decides which heartbeats carry the hardware report, and which the conditions. Skips the first
+ * heartbeat, then uses each until one succeeds. Repeats both once a day, on request, and each after
+ * a change.
  */
 export function createHardwareSchedule(deps: HardwareScheduleDeps) {
-  const { collect, now, log } = deps;
+  const { collect, judge = () => [], now, log } = deps;
   let report: HardwareReport | null = null;
+  let conditions: readonly Condition[] | null = null;
   let deliveredHash: string | null = null;
+  let deliveredConditions: string | null = null;
   let isDue = true;
   let isCollecting = false;
   let [againAtMs, checkAtMs] = [Infinity, -Infinity];
@@ -31,6 +47,9 @@ export function createHardwareSchedule(deps: HardwareScheduleDeps) {
     try {
       const fresh = await collect();
       if (isDue || hashOf(fresh) !== deliveredHash) report = fresh;
+      const judged = judge(fresh);
+      const isNews = isDue || hashOfConditions(judged) !== deliveredConditions;
+      if (isNews && judged.length > 0) conditions = judged;
       isDue = false;
     } catch (error) {
       log(`no hardware report: ${error instanceof Error ? error.message : String(error)}`);
@@ -43,13 +62,20 @@ export function createHardwareSchedule(deps: HardwareScheduleDeps) {
     get report(): HardwareReport | null {
       return report;
     },
-    /** To be called after a successful heartbeat; `carried` is its report. */
-    accepted(carried: HardwareReport | null, wanted: boolean): void {
-      if (carried) {
-        deliveredHash = hashOf(carried);
+    /** The conditions for the next heartbeat; null: none. */
+    get conditions(): readonly Condition[] | null {
+      return conditions;
+    },
+    /** To be called after a successful heartbeat with what it carried. */
+    accepted(carried: Carried, wanted: boolean): void {
+      const { hardwareReport } = carried;
+      if (hardwareReport) {
+        deliveredHash = hashOf(hardwareReport);
         againAtMs = now() + AGAIN_MS;
-        if (report === carried) report = null;
+        if (report === hardwareReport) report = null;
       }
+      if (carried.conditions) deliveredConditions = hashOfConditions(carried.conditions);
+      if (conditions === carried.conditions) conditions = null;
       isDue ||= wanted || now() >= againAtMs;
       if (isCollecting || report) return;
       // Heartbeats do not wait, because the called programs may be slow.
@@ -58,5 +84,9 @@ export function createHardwareSchedule(deps: HardwareScheduleDeps) {
   };
 }
 
+const hashOfConditions = (conditions: readonly Condition[]): string =>
+  JSON.stringify(
+    conditions.map((each) => Buffer.from(conditionCodec.encode(each)).toString('base64')),
+  );
 const hashOf = (report: HardwareReport): string =>
   createHash('sha256').update(hardwareReportCodec.encode(report)).digest('base64');

@@ -1,7 +1,8 @@
 import type { HardwareReport, HeartbeatRequest, HeartbeatResponse } from '../wire/codec.ts';
 import { GrpcError, GrpcStatus } from '../wire/grpc.ts';
 import type { CallbackClient } from './callback-client.ts';
-import { createHardwareSchedule } from './hardware-schedule.ts';
+import { createHardwareSchedule, type Carried } from './hardware-schedule.ts';
+import { clockSkewMs, type JudgeConditions } from './hardware/conditions.ts';
 import { createInstallation, type Installation, type Installer } from './installation.ts';
 
 export interface HeartbeatLoopDeps {
@@ -15,6 +16,8 @@ export interface HeartbeatLoopDeps {
   readonly uptime: () => number;
   /** Problems appear as warnings in the report. */
   readonly hardwareReport: () => Promise<HardwareReport>;
+  /** Default: nothing is known. */
+  readonly judge?: JudgeConditions;
   readonly install: Installer;
   readonly time: LoopTime;
   /** Called when the loop starts to succeed or to fail, not for every call. */
@@ -25,6 +28,8 @@ export interface HeartbeatLoopDeps {
 export interface LoopTime {
   /** Monotonic milliseconds; only differences count. */
   now(): number;
+  /** The machine's clock, epoch milliseconds. */
+  wallMs(): number;
   /** Resolves after the delay, or as soon as the signal aborts. */
   sleep(delayMs: number, signal: AbortSignal): Promise<void>;
   /** Uniform in [0, 1). */
@@ -76,8 +81,10 @@ function createTurn(deps: HeartbeatLoopDeps) {
     onResult: () => wake.abort(),
     sleep: (delayMs, signal) => time.sleep(delayMs, signal),
   });
+  let skewMs: number | null = null;
   const hardware = createHardwareSchedule({
     collect: deps.hardwareReport,
+    judge: (report) => deps.judge?.(report, skewMs) ?? [],
     now: () => time.now(),
     log,
   });
@@ -87,7 +94,11 @@ function createTurn(deps: HeartbeatLoopDeps) {
 
   const accept = (request: HeartbeatRequest, response: HeartbeatResponse): LoopEnd | null => {
     failing.cleared();
-    hardware.accepted(request.hardwareReport ?? null, response.sendHardwareReport === true);
+    const carried = {
+      hardwareReport: request.hardwareReport ?? null,
+      conditions: request.condition ?? null,
+    };
+    hardware.accepted(carried, response.sendHardwareReport === true);
     periodMs = periodOf(response) ?? periodMs;
     const { installationReport: report } = request;
     if (report?.success && deps.isThrowAway) {
@@ -119,11 +130,16 @@ function createTurn(deps: HeartbeatLoopDeps) {
     /** Makes one call. Returns why to end, or the pause before the next call. */
     async next(signal: AbortSignal): Promise<LoopEnd | { delayMs: number }> {
       wake = new AbortController();
-      const hardwareReport = isHardwareLeftOut ? null : hardware.report;
+      const { report, conditions } = hardware;
+      const carried = { hardwareReport: isHardwareLeftOut ? null : report, conditions };
       isHardwareLeftOut = false;
-      const request = buildRequest(deps, installation, hardwareReport);
+      const request = buildRequest(deps, installation, carried);
+      const sentMs = time.wallMs();
       try {
-        const end = accept(request, await deps.client.heartbeat(request, signal));
+        const response = await deps.client.heartbeat(request, signal);
+        const serverMs = Number(response.clockMs ?? 0);
+        skewMs = clockSkewMs({ serverMs, sentMs, receivedMs: time.wallMs() });
+        const end = accept(request, response);
         return end ?? { delayMs: spread(periodMs, PERIOD_SPREAD, deps.time.random()) };
       } catch (error) {
         if (signal.aborted) return 'stopped';
@@ -150,7 +166,7 @@ function periodOf({ heartbeatIntervalSeconds }: HeartbeatResponse): number | nul
 function buildRequest(
   deps: HeartbeatLoopDeps,
   installation: Installation,
-  hardwareReport: HardwareReport | null,
+  { hardwareReport, conditions }: Carried,
 ): HeartbeatRequest {
   return {
     machineId: deps.machineId,
@@ -159,6 +175,7 @@ function buildRequest(
     phase: PHASES[installation.phase],
     uptimeSeconds: BigInt(Math.floor(deps.uptime())),
     ...(hardwareReport ? { hardwareReport } : {}),
+    ...(conditions ? { condition: conditions } : {}),
     ...(installation.report ? { installationReport: installation.report } : {}),
   };
 }

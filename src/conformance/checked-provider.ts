@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Capabilities, Provider } from '../adapters/provider/port.ts';
+import { CONDITION_STATUSES } from '../domain/conditions.ts';
 import { ProviderError, UsageError } from '../domain/errors.ts';
 import { PROVIDER_STATUSES } from '../domain/machine.ts';
 import { replacing } from './ledger.ts';
@@ -21,6 +22,14 @@ const machine = z.object({
   tags: z.record(z.string(), z.string()).optional(),
   hostKey: z.string().optional(),
   spot: z.boolean().optional(),
+  conditions: z
+    .array(
+      z.object({
+        ...{ type: z.string(), reason: z.string(), detail: z.string() },
+        status: z.enum(CONDITION_STATUSES),
+      }),
+    )
+    .optional(),
 });
 
 /** The schema of each method's answer, and the outcome that an invalid answer implies. */

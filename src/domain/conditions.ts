@@ -1,5 +1,6 @@
 import { slot, type ProviderName, type Slot } from './ids.ts';
 import type { HoldRow, MachineRow } from './machine.ts';
+import { plainText } from '../lib/texts.ts';
 import { FLEET, silentLimit, type GuardPolicy } from './recovery/guard-judgement.ts';
 
 /** What is known to be wrong with a physical machine, and what follows. */
@@ -43,9 +44,66 @@ export type ConditionType = keyof typeof CONDITION_TYPES;
 /** Form of a type's name. */
 export const CONDITION_TYPE = /^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$/;
 
+/** One condition in the report of an agent or a provider. */
+export type ReportedCondition = Pick<ConditionRow, 'status' | 'reason' | 'detail'> & {
+  readonly type: ConditionType;
+};
+
+/** Part of a report about a machine. */
+export interface ReportedConditions {
+  /** What its reporter knows to be wrong with it, already checked. A type that is absent is unknown. */
+  readonly conditions?: readonly ReportedCondition[];
+}
+
+/** The same before it was checked. */
+export type UncheckedCondition = { readonly [Key in keyof ReportedCondition]: unknown };
+
+const REPORTED_MAX = 20;
+const REASON_MAX = 200;
+const DETAIL_MAX = 2_000;
+
+/**
+ * Checks a report of a program that is not trusted: at most 20 conditions of known types, one of
+ * each, with short plain texts. The others are only counted.
+ */
+export function checkedConditions(reported: readonly UncheckedCondition[]): {
+  readonly conditions: readonly ReportedCondition[];
+  readonly dropped: number;
+} {
+  const checked = new Map<string, ReportedCondition>();
+  for (const { type, status, reason, detail } of reported.slice(0, REPORTED_MAX)) {
+    if (!isConditionType(type) || !CONDITION_STATUSES.some((one) => one === status)) continue;
+    checked.set(type, {
+      ...{ type, status: status as ConditionStatus },
+      reason: plainText(textOf(reason).replaceAll(/\s+/g, ' '), REASON_MAX),
+      detail: plainText(textOf(detail), DETAIL_MAX),
+    });
+  }
+  return { conditions: [...checked.values()], dropped: reported.length - checked.size };
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+const isConditionType = (type: unknown): type is ConditionType =>
+  typeof type === 'string' && Object.hasOwn(CONDITION_TYPES, type);
+
 /** Sources that are no people; no person or token may report in their name. */
 export const AGENT_SOURCE = 'agent';
 export const PROVIDER_SOURCE = 'provider';
+
+/**
+ * What a provider reports beyond what is stored. A missing detail is no news, because a provider
+ * does not read it each time.
+ */
+export const conditionNews = (
+  stored: readonly ConditionRow[],
+  reported: readonly ReportedCondition[],
+): readonly ReportedCondition[] =>
+  reported.filter(({ type, status, reason, detail }) => {
+    const row = stored.find((each) => each.source === PROVIDER_SOURCE && each.type === type);
+    if (!row) return status !== 'False';
+    const hasNewDetail = detail !== '' && detail !== row.detail;
+    return status !== row.status || reason !== row.reason || hasNewDetail;
+  });
 
 /** The status that counts now: what was OK is unknown after its end; what was wrong stays so. */
 export const statusOf = ({ status, expiresAtMs }: ConditionRow, nowMs: number): ConditionStatus =>

@@ -1,8 +1,9 @@
+import type { ReportedConditions } from './conditions.ts';
 import type { FleetError } from './errors.ts';
 import type { MachineId } from './ids.ts';
 
 /** One call of an agent over TLS, before its key is checked against the BMDB. */
-export interface HeartbeatRecord {
+export interface HeartbeatRecord extends ReportedConditions {
   readonly machineId: MachineId;
   /** Raw Ed25519 public key (32 bytes) of the client certificate. */
   readonly publicKey: Uint8Array;
@@ -53,7 +54,7 @@ export function storable(record: HeartbeatRecord): {
   readonly record: HeartbeatRecord;
   readonly fault: string | null;
 } {
-  const { bootId, hardwareReport, installationReport } = record;
+  const { bootId, hardwareReport, installationReport, conditions } = record;
   const boot = bootId === null || BOOT_ID.test(bootId);
   const hardware = fits(hardwareReport);
   const installation = fits(installationReport?.raw);
@@ -65,6 +66,7 @@ export function storable(record: HeartbeatRecord): {
     bootId: boot ? bootId : null,
     ...(hardwareReport && hardware ? { hardwareReport } : {}),
     ...(installationReport && installation ? { installationReport } : {}),
+    ...(conditions ? { conditions } : {}),
   };
   const left = [
     ...(boot ? [] : ['boot id']),

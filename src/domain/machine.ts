@@ -1,5 +1,5 @@
 import type { MemberRow } from './balancing/members.ts';
-import type { ConditionRow } from './conditions.ts';
+import type { ConditionRow, ReportedConditions } from './conditions.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
 import type { StandingRung } from './recovery/rungs.ts';
 import type { Controller, HeldSecret } from './listed.ts';
@@ -340,7 +340,7 @@ export interface ProviderHoldRow {
 }
 
 /** One entry of a provider's listing: an immutable snapshot. `id` is null for free capacity. */
-export interface ProviderMachine extends Traits {
+export interface ProviderMachine extends Traits, ReportedConditions {
   readonly id: string | null;
   readonly reservationId: string | null;
   readonly hostname: string | null;

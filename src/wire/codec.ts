@@ -2,7 +2,8 @@ import protobuf from 'protobufjs/light.js';
 import { descriptor } from './descriptor.ts';
 import type * as messages from './messages.ts';
 
-export type { AgentInit, BlockDevice, HeartbeatRequest, HeartbeatResponse } from './messages.ts';
+export type { AgentInit, BlockDevice, Condition } from './messages.ts';
+export type { HeartbeatRequest, HeartbeatResponse } from './messages.ts';
 export type { NetworkInterface, RootDeviceSelector, TakeoverInit } from './messages.ts';
 export type { TakeoverResponse } from './messages.ts';
 export type HardwareNode = messages.Node;
@@ -67,6 +68,7 @@ export const heartbeatRequestCodec = codec<messages.HeartbeatRequest>(`${SERVER}
 export const heartbeatResponseCodec = codec<messages.HeartbeatResponse>(
   `${SERVER}.HeartbeatResponse`,
 );
+export const conditionCodec = codec<messages.Condition>(`${SERVER}.Condition`);
 export const installationReportCodec = codec<InstallationReport>(`${SERVER}.OSInstallationReport`);
 export const installationRequestCodec = codec<InstallationRequest>(
   `${SERVER}.OSInstallationRequest`,
@@ -153,13 +155,17 @@ export const HEARTBEAT_PATH = '/cloud.bmaas.server.api.AgentCallback/Heartbeat';
 
 const HARDWARE_REPORT_FIELD = 2;
 const INSTALLATION_REPORT_FIELD = 3;
+const CONDITION_FIELD = 104;
 const INSTALLATION_REQUEST_TAG = (1 << 3) | LENGTH_DELIMITED;
 /** Limit for untrusted messages: a heartbeat has seven fields, newer forms a few more. */
 const FIELDS_MAX = 256;
 const ENVELOPE_MAX_BYTES = 16 * 1024;
 
 /** The caller and its state, needed before the reports are worth reading. */
-type HeartbeatEnvelope = Omit<messages.HeartbeatRequest, 'hardwareReport' | 'installationReport'>;
+type HeartbeatEnvelope = Omit<
+  messages.HeartbeatRequest,
+  'hardwareReport' | 'installationReport' | 'condition'
+>;
 
 /** A heartbeat with serialized reports and all fields of its sender. */
 export interface ReceivedHeartbeat {
@@ -167,6 +173,8 @@ export interface ReceivedHeartbeat {
   /** Null: absent. Not yet known to be a valid message. */
   readonly hardwareReport: Uint8Array | null;
   readonly installationReport: Uint8Array | null;
+  /** Serialized conditions, each not yet known to be a valid message. */
+  readonly conditions: readonly Uint8Array[];
 }
 
 /**
@@ -176,18 +184,21 @@ export interface ReceivedHeartbeat {
 export function readHeartbeat(bytes: Uint8Array): ReceivedHeartbeat {
   const hardware: Uint8Array[] = [];
   const installation: Uint8Array[] = [];
+  const conditions: Uint8Array[] = [];
   const rest: Uint8Array[] = [];
   let fields = 0;
   for (const { number, content, raw } of fieldsOf(bytes)) {
     if ((fields += 1) > FIELDS_MAX) throw new WireError('HeartbeatRequest has too many fields');
     if (content && number === HARDWARE_REPORT_FIELD) hardware.push(content);
     else if (content && number === INSTALLATION_REPORT_FIELD) installation.push(content);
+    else if (content && number === CONDITION_FIELD) conditions.push(content);
     else rest.push(raw);
   }
   return {
     envelope: readEnvelope(Buffer.concat(rest)),
     hardwareReport: join(hardware),
     installationReport: join(installation),
+    conditions,
   };
 }
 
@@ -208,11 +219,14 @@ export function writeHeartbeatResponse(answer: {
   readonly heartbeatIntervalSeconds: number;
   readonly sendHardwareReport: boolean;
   readonly reboot?: boolean;
+  /** Time of the heartbeat, epoch ms; absent: unknown. */
+  readonly clockMs?: number;
 }): Uint8Array {
   const rest = heartbeatResponseCodec.encode({
     heartbeatIntervalSeconds: BigInt(answer.heartbeatIntervalSeconds),
     sendHardwareReport: answer.sendHardwareReport,
     reboot: answer.reboot ?? false,
+    clockMs: BigInt(Math.trunc(answer.clockMs ?? 0)),
   });
   if (!answer.installationRequest) return rest;
   const head = protobuf.Writer.create().uint32(INSTALLATION_REQUEST_TAG);

@@ -173,6 +173,18 @@ export const descriptor = {
                         agentVersion: { type: 'string', id: 101 },
                         phase: { type: 'AgentPhase', id: 102 },
                         uptimeSeconds: { type: 'int64', id: 103 },
+                        condition: { rule: 'repeated', type: 'Condition', id: 104 },
+                      },
+                    },
+                    Condition: {
+                      fields: {
+                        type: { type: 'string', id: 1 },
+                        status: { type: 'Status', id: 2 },
+                        reason: { type: 'string', id: 3 },
+                        detail: { type: 'string', id: 4 },
+                      },
+                      nested: {
+                        Status: { values: { STATUS_UNKNOWN: 0, STATUS_TRUE: 1, STATUS_FALSE: 2 } },
                       },
                     },
                     HeartbeatResponse: {
@@ -181,6 +193,7 @@ export const descriptor = {
                         heartbeatIntervalSeconds: { type: 'int64', id: 100 },
                         sendHardwareReport: { type: 'bool', id: 101 },
                         reboot: { type: 'bool', id: 102 },
+                        clockMs: { type: 'int64', id: 103 },
                       },
                     },
                     AgentHardwareReport: {

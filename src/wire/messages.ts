@@ -143,7 +143,20 @@ export interface HeartbeatRequest {
   readonly phase?: number | null;
   /** Since the machine's boot. */
   readonly uptimeSeconds?: bigint | null;
+  /** An absent type is not known, or has not changed. */
+  readonly condition?: readonly Condition[] | null;
 }
+
+/** What is wrong with the machine, or no longer is. */
+export interface Condition {
+  readonly type?: string | null;
+  readonly status?: number | null;
+  /** One line. */
+  readonly reason?: string | null;
+  readonly detail?: string | null;
+}
+
+export const Condition_Status = { STATUS_UNKNOWN: 0, STATUS_TRUE: 1, STATUS_FALSE: 2 } as const;
 
 export interface HeartbeatResponse {
   readonly installationRequest?: OSInstallationRequest | null;
@@ -153,6 +166,8 @@ export interface HeartbeatResponse {
   readonly sendHardwareReport?: boolean | null;
   /** The success that was reported counts: the machine is to be rebooted into what was installed. */
   readonly reboot?: boolean | null;
+  /** Time of the heartbeat by the clock of the database, milliseconds since 1970; 0: not told. */
+  readonly clockMs?: bigint | null;
 }
 
 export interface AgentHardwareReport {

@@ -1,7 +1,10 @@
 import { runHeartbeatLoop, type LoopEnd } from '../../src/agent/heartbeat-loop.ts';
 import type { Installer } from '../../src/agent/installation.ts';
-import type { HeartbeatRequest, HeartbeatResponse } from '../../src/wire/codec.ts';
+import type { Condition, HeartbeatRequest, HeartbeatResponse } from '../../src/wire/codec.ts';
 import { GrpcError } from '../../src/wire/grpc.ts';
+
+/** By the machine's clock. */
+const BOOTED_MS = Date.parse('2026-03-01T00:00:00Z');
 
 /** On vitest's fake timers. */
 const sleep = (delayMs: number, signal: AbortSignal) =>
@@ -19,7 +22,13 @@ export function createBench(install: Installer = () => Promise.resolve(), isThro
   let otherwise = (): HeartbeatResponse => ({});
   const said: string[] = [];
   const chance = { next: 0.5 };
-  const reports = { made: 0, product: 'a', gate: Promise.resolve() };
+  const reports = {
+    ...{ made: 0, product: 'a', gate: Promise.resolve() },
+    conditions: [] as readonly Condition[],
+  };
+  /** Of the clock, at each check. */
+  const skews: (number | null)[] = [];
+  const wallMs = () => BOOTED_MS + performance.now();
   const client = {
     close: () => undefined,
     heartbeat: (request: HeartbeatRequest) => {
@@ -41,7 +50,11 @@ export function createBench(install: Installer = () => Promise.resolve(), isThro
       return { report: { product: reports.product } };
     },
     install,
-    time: { now: () => performance.now(), sleep, random: () => chance.next },
+    judge: (_: unknown, skewMs: number | null) => {
+      skews.push(skewMs);
+      return reports.conditions;
+    },
+    time: { now: () => performance.now(), wallMs, sleep, random: () => chance.next },
     log: (message: string) => void said.push(message),
   };
   // Not before the test has set the answer.
@@ -53,6 +66,8 @@ export function createBench(install: Installer = () => Promise.resolve(), isThro
     said,
     chance,
     reports,
+    skews,
+    wallMs,
     withReport: () => requests.flatMap((each, at) => (each.hardwareReport ? [at] : [])),
     answers,
     stop: () => stop.abort(),

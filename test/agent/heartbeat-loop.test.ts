@@ -142,6 +142,66 @@ test('sends heartbeats without waiting for a slow hardware report', async () => 
   expect(withReport()).toEqual([21]);
 });
 
+const condition = (type: string) => ({ type, status: 1, reason: 'broken', detail: '' });
+/** Heartbeats with conditions: their number, and the types. */
+const withConditions = (requests: readonly HeartbeatRequest[]) =>
+  requests.flatMap((each, at) =>
+    each.condition ? [[at, ...each.condition.map(({ type }) => type)].join(' ')] : [],
+  );
+
+test('sends conditions after a change and once a day', async () => {
+  const { requests, reports } = bench();
+  reports.conditions = [condition('a')];
+  await pass(60 * MINUTE_MS);
+  expect(withConditions(requests)).toEqual(['1 a']);
+  reports.conditions = [condition('a'), condition('b')];
+  await pass(11 * MINUTE_MS);
+  expect(withConditions(requests).slice(1)).toEqual([expect.stringMatching(/^\d+ a b$/)]);
+  await pass(22 * 60 * MINUTE_MS);
+  expect(withConditions(requests)).toHaveLength(2);
+  await pass(2 * 60 * MINUTE_MS);
+  expect(withConditions(requests)).toHaveLength(3);
+});
+
+test('repeats conditions that no server accepted', async () => {
+  const { requests, reports, answers } = bench();
+  reports.conditions = [condition('a')];
+  answers.push(...['ok', 'down', 'down', 'ok', 'ok'].map(answerIn));
+  await pass(5 * MINUTE_MS);
+  expect(withConditions(requests)).toEqual(['1 a', '2 a', '3 a']);
+});
+
+test('sends conditions that it finds out during a call with the next one', async () => {
+  const { requests, reports, answers } = bench();
+  reports.conditions = [condition('a')];
+  let [open, answer] = [() => {}, (_: HeartbeatResponse) => {}];
+  reports.gate = new Promise((resolve) => (open = resolve));
+  await pass(1_000);
+  answers.push((() => new Promise((resolve) => (answer = resolve))) as never);
+  await pass(30_000);
+  expect(requests).toHaveLength(2);
+  open();
+  await pass(1_000);
+  answer({});
+  await pass(MINUTE_MS);
+  expect(withConditions(requests)).toEqual(['2 a']);
+});
+
+test('sends no field of conditions while it knows nothing', async () => {
+  const { requests } = bench();
+  await pass(25 * 60 * MINUTE_MS);
+  expect(requests.filter((each) => 'condition' in each)).toEqual([]);
+});
+
+test('compares its clock with that of the server, if the server tells it', async () => {
+  const { skews, always, wallMs } = bench();
+  await pass(MINUTE_MS);
+  expect(skews).toEqual([null]);
+  always(() => ({ clockMs: BigInt(Math.floor(wallMs()) + 40_000) }));
+  await pass(11 * MINUTE_MS);
+  expect(skews[1]).toBeCloseTo(-40_000, -1);
+});
+
 test('repeats a failed hardware report, without harm', async () => {
   const { withReport, requests, reports } = bench();
   reports.gate = Promise.reject(new Error('no sysfs'));

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import type { ReportedCondition } from '../../src/domain/conditions.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { ASKED, KEY, MINUTE, PROVIDER, startedAt } from './bmdb-rows.ts';
-import { UNKNOWN, STEADY } from './bmdb-stage.ts';
+import { hardwareReportCodec, type HardwareNode } from '../../src/wire/codec.ts';
+import { SIGNAL, UNKNOWN, STEADY } from './bmdb-stage.ts';
 import type { BmdbStage } from './bmdb-stage.ts';
 
 export function heartbeatsContract(s: BmdbStage): void {
@@ -65,6 +67,83 @@ export function heartbeatsContract(s: BmdbStage): void {
         { machineId: told, publicKey: KEY, bootId: null, hardwareReport },
       ]);
       expect(await s.h.bmdb.heartbeats.withoutHardware!()).toEqual([silent]);
+    });
+
+    const conditionsOf = async (id: MachineId) => {
+      const { provided } = await read(id);
+      const at = { provider: PROVIDER, slotId: provided!.reservationId! };
+      const rows = await s.h.bmdb.conditions.ofSlot(at, SIGNAL);
+      return rows.map(({ type, source, status, reason }) => [type, source, status, reason].join());
+    };
+
+    it('store what agents say is wrong with their machines', async () => {
+      const [id, other] = [await add(startedAt(await now())), await add(startedAt(await now()))];
+      const say = (
+        machine: MachineId,
+        status: ReportedCondition['status'],
+        type: ReportedCondition['type'] = 'disk-failing',
+        publicKey = KEY,
+      ) => {
+        const conditions = [{ ...{ type, status, detail: '' }, reason: `it is ${status}` }];
+        return { machineId: machine, publicKey, bootId: null, conditions };
+      };
+      const { recordHeartbeats } = s.h.bmdb.heartbeats;
+      await recordHeartbeats([
+        say(id, 'True'),
+        say(other, 'False'),
+        say(UNKNOWN, 'True'),
+        say(other, 'True', 'disk-worn', new Uint8Array(32)),
+        say(other, 'True', 'hardware-missing'),
+      ]);
+      expect(await conditionsOf(id)).toEqual(['disk-failing,agent,True,it is True']);
+      expect(await conditionsOf(other)).toEqual([]);
+      await beat(id);
+      expect(await conditionsOf(id)).toEqual(['disk-failing,agent,True,it is True']);
+      await recordHeartbeats([say(id, 'False')]);
+      expect(await conditionsOf(id)).toEqual(['disk-failing,agent,False,it is False']);
+      expect((await s.h.events(id)).filter((each) => /condition/i.test(each))).toEqual([
+        'conditionSet disk-failing: it is True',
+        'conditionCleared disk-failing: it is False',
+      ]);
+    });
+
+    it('find out that parts of a machine are missing, until they are back', async () => {
+      const id = await add(startedAt(await now()));
+      const GIB = 2n ** 30n;
+      const disk = (serialNumber: string, name = serialNumber) => ({ name, serialNumber });
+      const sent = async (node: HardwareNode | null, warning: string[] = []) => {
+        const hardwareReport = node
+          ? hardwareReportCodec.encode({ report: node, warning })
+          : new Uint8Array([1]);
+        const record = { machineId: id, publicKey: KEY, bootId: null, hardwareReport };
+        await s.h.bmdb.heartbeats.recordHeartbeats([record]);
+        return conditionsOf(id);
+      };
+      const whole = {
+        memoryInstalledBytes: 100n * GIB,
+        blockDevice: [disk('S1'), disk('S2', 'sdb'), { name: 'sdc' }],
+      };
+      const missing = (what: string) => [`hardware-missing,agent,True,${what}`];
+      const complete = ['hardware-missing,agent,False,no part is missing'];
+      expect(await sent(whole)).toEqual([]);
+      expect(await sent({ ...whole, memoryInstalledBytes: 95n * GIB })).toEqual([]);
+      expect(await sent(whole)).toEqual([]);
+      const lessMemory = { ...whole, memoryInstalledBytes: 64n * GIB };
+      expect(await sent(lessMemory)).toEqual(missing('memory: 64 GiB of 100 GiB'));
+      const fewer = { ...lessMemory, blockDevice: [disk('S1', 'sdz'), { name: 'sdc' }] };
+      const both = missing('memory: 64 GiB of 100 GiB (and 1 more)');
+      expect(await sent(fewer)).toEqual(both);
+      expect(await sent(fewer), 'the same again').toEqual(both);
+      const noDisk = missing('disk sdb (S2)');
+      expect(await sent({ ...fewer, memoryInstalledBytes: 100n * GIB })).toEqual(noDisk);
+      const unread = ['block devices: EIO'];
+      expect(await sent({ ...whole, memoryInstalledBytes: 0n }), 'unknown').toEqual(noDisk);
+      expect(await sent({ ...whole, blockDevice: [] }, unread), 'unread').toEqual(noDisk);
+      expect(await sent(null), 'unreadable').toEqual(noDisk);
+      const more = { ...whole, blockDevice: [...whole.blockDevice, disk('S3')] };
+      expect(await sent(more)).toEqual(complete);
+      expect(await sent({ ...more, blockDevice: [] }, unread), 'unread').toEqual(complete);
+      expect(await sent(whole), 'since the last complete one').toEqual(missing('disk S3 (S3)'));
     });
 
     it('may appear twice in one batch', async () => {

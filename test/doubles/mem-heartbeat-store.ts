@@ -13,6 +13,8 @@ export interface StoredMachine {
   request: { generation: bigint; raw: Uint8Array } | null;
   report: { generation: bigint; result: 'Success' | 'Error' } | null;
   hardwareReport: Uint8Array | null;
+  /** As last reported; undefined: never. */
+  conditions?: HeartbeatRecord['conditions'];
   heartbeats: number;
 }
 
@@ -36,7 +38,13 @@ export function createMemHeartbeatStore(): MemHeartbeatStore {
     broken: false,
     gate: Promise.resolve(),
     start(machine, key) {
-      const stored = { key, request: null, report: null, hardwareReport: null, heartbeats: 0 };
+      const stored: StoredMachine = {
+        key,
+        request: null,
+        report: null,
+        hardwareReport: null,
+        heartbeats: 0,
+      };
       machines.set(machine, stored);
       return stored;
     },
@@ -61,6 +69,7 @@ function recordOne(
   }
   machine.heartbeats += 1;
   machine.hardwareReport = record.hardwareReport ?? machine.hardwareReport;
+  machine.conditions = record.conditions ?? machine.conditions;
   const { installationReport: report } = record;
   const requested = machine.request?.generation ?? null;
   if (report && requested !== null) {

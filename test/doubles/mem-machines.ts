@@ -1,5 +1,6 @@
 import { silentLog } from '../../src/adapters/log/port.ts';
 import type { Clock, Random } from '../../src/adapters/clock/port.ts';
+import type { ReportedCondition } from '../../src/domain/conditions.ts';
 import { machineId } from '../../src/domain/ids.ts';
 import type { HeartbeatOutcome, HeartbeatRecord } from '../../src/domain/heartbeat.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
@@ -31,6 +32,8 @@ export interface SimulatedMachine extends FakeHost {
   calls: AgentCalls;
   /** Result of an image's installation; null: the image is not installed. */
   installs: 'Success' | 'Error' | null;
+  /** What its agents report as wrong with it; they send it after each change. */
+  conditions: readonly ReportedCondition[];
   /** Number of running agents; more than one is wrong. */
   readonly agents: number;
   /** How often an agent was started on it. */
@@ -62,6 +65,7 @@ export interface MemMachinesDeps {
   readonly report: (record: HeartbeatRecord) => Promise<HeartbeatOutcome>;
 }
 
+const NONE: readonly ReportedCondition[] = [];
 const INSTALLATION_MS = 5 * 60_000;
 /** An agent without an answer tries again, perhaps at another server. */
 const RETRY_MS = 5_000;
@@ -91,17 +95,22 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
     let installed: HeartbeatRecord['installationReport'];
     /** Generation of the present or last image installation. */
     let installing: bigint | undefined;
+    /** Accepted by a server. */
+    let told = NONE;
     const isRunning = () => alive && host.bootId === bootId;
 
     async function call(): Promise<void> {
       if (!isRunning()) return;
       const { reportBytes = 0 } = host.calls;
+      const { conditions } = host;
       const outcome = await report({
         ...{ machineId: id, publicKey, bootId },
         ...(installed && { installationReport: installed }),
+        ...(conditions !== told && { conditions }),
         ...(reportBytes > 0 && { hardwareReport: new Uint8Array(reportBytes) }),
       });
       if (outcome.kind !== 'accepted' || !isRunning()) return;
+      told = conditions;
       if (outcome.mayReboot) reboot();
       else install(outcome.requestGeneration);
     }
@@ -147,6 +156,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
       },
       bootMs: null,
       calls: {},
+      conditions: NONE,
       installs: 'Success' as const,
       impersonate(hostKey: string) {
         own ??= { hostKey: host.hostKey, secret: host.secret };

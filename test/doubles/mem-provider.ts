@@ -5,6 +5,7 @@ import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import { toProviderMachine } from '../../src/adapters/driver-kit/entries.ts';
 import { createFleetProvider } from '../../src/adapters/driver-kit/fleet-provider.ts';
 import type { Driver, Provider } from '../../src/adapters/provider/port.ts';
+import type { ReportedCondition } from '../../src/domain/conditions.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import type { ProviderMachine, ProviderStatus } from '../../src/domain/machine.ts';
 import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
@@ -189,6 +190,9 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
     hung,
     /** Devices whose power state is not shown. */
     powerUnknown,
+    /** Changes what is shown to be wrong with the device. */
+    setConditions: (id: string, conditions: readonly ReportedCondition[]) =>
+      void world.change(id, { conditions }),
     /** Changes the device's owner tag as a stranger; null removes it. */
     setOwner(id: string, owner: string | null) {
       const { [SET_ID_TAG]: _, ...others } = world.need(id).tags;

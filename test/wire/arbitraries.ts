@@ -1,5 +1,11 @@
 import fc from 'fast-check';
-import type { BlockDevice, Cpu, HeartbeatRequest, TakeoverInit } from '../../src/wire/codec.ts';
+import type {
+  BlockDevice,
+  Condition,
+  Cpu,
+  HeartbeatRequest,
+  TakeoverInit,
+} from '../../src/wire/codec.ts';
 
 /** Values other than the default: a default is not written, so it would not return. */
 const text = fc.string({ minLength: 1, unit: 'binary' });
@@ -60,6 +66,11 @@ const installationReports = fc.oneof(
   }),
 );
 
+const conditions: fc.Arbitrary<Condition> = some({
+  ...{ type: text, reason: text, detail: text },
+  status: fc.constantFrom(1, 2),
+});
+
 export const heartbeatRequests: fc.Arbitrary<HeartbeatRequest> = some({
   machineId: text,
   hardwareReport: fc.record({ report: nodes, warning: fc.array(text) }),
@@ -68,4 +79,5 @@ export const heartbeatRequests: fc.Arbitrary<HeartbeatRequest> = some({
   agentVersion: text,
   phase: fc.constantFrom(1, 2),
   uptimeSeconds: long,
+  condition: fc.array(conditions),
 });

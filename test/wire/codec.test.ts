@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   WireError,
   agentInitCodec,
+  conditionCodec,
   hardwareReportCodec,
   heartbeatRequestCodec,
   heartbeatResponseCodec,
@@ -34,8 +35,9 @@ describe('the wire codec', () => {
     fc.assert(
       fc.property(heartbeatRequests, (message) => {
         const received = readHeartbeat(heartbeatRequestCodec.encode(message));
-        const { hardwareReport, installationReport, ...envelope } = message;
-        expect(received.envelope).toEqual(envelope);
+        const { hardwareReport, installationReport, condition = [], ...envelope } = message;
+        expect(received.envelope).toEqual({ ...envelope, condition: [] });
+        expect(received.conditions.map((each) => conditionCodec.decode(each))).toEqual(condition);
         expect(decoded(hardwareReportCodec, received.hardwareReport)).toEqual(hardwareReport);
         expect(decoded(installationReportCodec, received.installationReport)).toEqual(
           installationReport,

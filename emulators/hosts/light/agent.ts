@@ -59,7 +59,7 @@ export async function startLightAgent(deps: LightAgentDeps): Promise<{ stop(): v
         uptime: () => (performance.now() - bornAt) / 1_000,
         hardwareReport: async () => hardwareOf(deviceId),
         install: () => Promise.reject(new Error('light machines install nothing')),
-        time: { now: () => performance.now(), sleep: pause, random: random.next },
+        time: { now: () => performance.now(), wallMs: Date.now, sleep: pause, random: random.next },
         log: (text) => log.debug({ device: deviceId, text }, 'a light agent speaks'),
       },
       signal,

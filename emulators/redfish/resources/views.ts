@@ -78,7 +78,8 @@ export function systemView({ vendor }: RackCore, call: RedfishCall): ResourceVie
     UUID: swapped?.uuid ?? system.uuid,
     AssetTag: system.assetTag,
     PowerState: shown ? shown.shows : system.power,
-    Status: OK,
+    Status: { ...OK, HealthRollup: system.health },
+    LogServices: ref(call, `${path}/LogServices`),
     LastResetTime: call.time(system.lastResetMs),
     BootProgress: {
       LastState: system.progress.state,
@@ -94,6 +95,43 @@ export function systemView({ vendor }: RackCore, call: RedfishCall): ResourceVie
     Actions: { '#ComputerSystem.Reset': resetAction(vendor, call, path) },
     ...(vendor.mediaAt === 'Systems' && { VirtualMedia: ref(call, `${path}/VirtualMedia`) }),
     Links: { ManagedBy: [ref(call, managerPath(vendor))] },
+  };
+}
+
+/** @throws {ApiRefusal} 404. */
+export function logServicesView(_core: RackCore, call: RedfishCall): ResourceView {
+  systemOf(call);
+  return collection(call, 'LogService', [`${call.path}/Log`]);
+}
+
+/** @throws {ApiRefusal} 404. */
+export function logServiceView(_core: RackCore, call: RedfishCall): ResourceView {
+  systemOf(call);
+  return {
+    ...head(call, 'LogService.v1_1_0.LogService', 'Log', 'Event Log'),
+    Entries: ref(call, `${call.path}/Entries`),
+  };
+}
+
+/** Newest first, each in full. @throws {ApiRefusal} 404. */
+export function logEntriesView(_core: RackCore, call: RedfishCall): ResourceView {
+  const { log } = systemOf(call);
+  const members = log.map((_, at) => entryView(call, `${call.path}/${at + 1}`, at));
+  return { ...collection(call, 'LogEntry', log.map(String)), Members: members.toReversed() };
+}
+
+/** @throws {ApiRefusal} 404. */
+export const logEntryView = (_core: RackCore, call: RedfishCall): ResourceView =>
+  entryView(call, call.path, Number(call.params['entry']) - 1);
+
+function entryView(call: RedfishCall, path: string, at: number): ResourceView {
+  const entry = systemOf(call).log[at];
+  if (!entry) throw missing(call);
+  const { severity: Severity, message: Message, atMs } = entry;
+  const id = String(at + 1);
+  return {
+    ...head({ ...call, path }, 'LogEntry.v1_4_0.LogEntry', id, `Log Entry ${id}`),
+    ...{ EntryType: 'Event', Severity, Message, Created: call.time(atMs) },
   };
 }
 

@@ -1,8 +1,9 @@
 import pLimit from 'p-limit';
-import type { BmdbSession } from '../../adapters/bmdb/port.ts';
+import type { Bmdb, BmdbSession, ConditionReport } from '../../adapters/bmdb/port.ts';
 import type { Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
+import { PROVIDER_SOURCE, conditionNews } from '../../domain/conditions.ts';
 import { SessionExpired, codeOf, explain, isProviderError } from '../../domain/errors.ts';
 import type { MachineId, ProviderName, Slot } from '../../domain/ids.ts';
 import type { MachineRow, ProviderMachine, SlotFacts } from '../../domain/machine.ts';
@@ -29,6 +30,7 @@ export interface UpdaterDeps extends Pick<
   ProvisionDeps,
   'keeper' | 'providers' | 'nowMs' | 'clock' | 'log'
 > {
+  readonly bmdb: Pick<Bmdb, 'conditions'>;
   readonly leases: Pick<Leases, 'held'>;
   readonly listings: Pick<Listings, 'list'>;
   readonly holds: Pick<HoldKeeper, 'guard'>;
@@ -58,12 +60,14 @@ interface Visit {
   readonly slot: Slot;
   readonly row: MachineRow;
   readonly seen: ProviderMachine | null;
+  readonly conditions: SlotFacts['conditions'];
   /** A read is due; otherwise the mirror saw a possible change. */
   readonly isDue: boolean;
 }
 
 /**
- * Writes the providers' reports about known machines to the BMDB, for providers whose job is ours.
+ * Writes the providers' reports about known machines to the BMDB, with what is wrong with them, for
+ * providers whose job is ours.
  * A change seen by the mirror costs no call. Besides, each machine is read when due: in a recent
  * listing, else singly. A failure with one machine does not affect the others; the end of the
  * session ends the iteration. Also copies operators' holds to the machines' tags.
@@ -81,17 +85,21 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
     memories.set(id, memory);
   };
 
+  /** @returns the machine's conditions that are not stored yet. */
   async function visit(
     at: Visit,
     provider: FleetProvider,
     session: BmdbSession,
     ends: AbortSignal,
-  ) {
+  ): Promise<readonly ConditionReport[]> {
     const { machineId } = at.row;
     const memory = memoryOf(machineId);
     try {
       const seen = at.seen ?? (await readDevice(deps.holds, at.row, provider, session, ends));
-      if (!seen) return rest(machineId, RECHECK_SOON_MS, { ...FRESH, seenAtMs: clock.now() });
+      if (!seen) {
+        rest(machineId, RECHECK_SOON_MS, { ...FRESH, seenAtMs: clock.now() });
+        return [];
+      }
       const { change, doubtful, recheckMs } = updateOf(at.row, seen, memory.doubtful);
       if (change) {
         await session.updateProvided(machineId, change);
@@ -100,12 +108,14 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
       const known = { failures: 0, doubtful, seenAtMs: seen.observedAtMs };
       if (change || at.isDue) rest(machineId, recheckMs, known);
       else memories.set(machineId, { ...memory, seenAtMs: seen.observedAtMs });
+      return newConditions(at, seen);
     } catch (error) {
       if (error instanceof SessionExpired || ends.aborted) throw error;
       const failures = memory.failures + 1;
       rest(machineId, failedReadMs(failures), { ...memory, failures });
       const fields = { slot: at.slot, machine: machineId, code: codeOf(error) };
       log.warn({ ...fields, cause: explain(error) }, 'a machine could not be read');
+      return [];
     }
   }
 
@@ -144,12 +154,14 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
     const visits = (await visitsOf(name, ends)).map((at) =>
       limit(async () => {
         if (ends.aborted) throw ends.reason;
-        await visit(at, provider, session, ends);
+        return visit(at, provider, session, ends);
       }),
     );
     const results = await Promise.allSettled(visits);
     const fatal = results.find((result) => result.status === 'rejected');
     if (fatal && !signal.aborted) throw fatal.reason;
+    const reports = results.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
+    if (reports.length > 0) await deps.bmdb.conditions.report(reports);
     await tagIdle(provider, ends);
   }
 
@@ -176,12 +188,23 @@ function knownOf(
   isDue: (id: MachineId) => boolean,
 ): Visit[] {
   const found: Visit[] = [];
-  for (const { slot, row, listed } of facts.values()) {
+  for (const { slot, row, listed, conditions } of facts.values()) {
     if (row?.provided?.provider !== name || row.unreadable !== undefined) continue;
     const seen = listed && listed.id === row.provided.providerId ? listed : null;
-    found.push({ slot, row, seen, isDue: isDue(row.machineId) });
+    found.push({ slot, row, seen, conditions, isDue: isDue(row.machineId) });
   }
   return found;
+}
+
+function newConditions(
+  { row: { machineId, provided }, conditions }: Visit,
+  seen: ProviderMachine,
+): readonly ConditionReport[] {
+  const { provider, providerId, reservationId } = provided!;
+  const at = { provider, slotId: reservationId ?? providerId, machineId };
+  return conditionNews(conditions, seen.conditions ?? []).map((each) => ({
+    ...{ ...at, ...each, source: PROVIDER_SOURCE, validForMs: null },
+  }));
 }
 
 function forgetGone(memories: Map<MachineId, Memory>, facts: ReadonlyMap<Slot, SlotFacts>): void {

@@ -79,6 +79,7 @@ export function createHeartbeatService(options: HeartbeatServiceOptions): Heartb
       heartbeatIntervalSeconds: options.heartbeatIntervalSeconds,
       sendHardwareReport: options.hardwareReportWanted?.(beat.machineId) ?? false,
       reboot: accepted.mayReboot ?? false,
+      clockMs: accepted.atMs,
     });
   };
   return async ({ caller, body }) => {
@@ -129,13 +130,16 @@ function createRecorder({ intake, log, clock }: HeartbeatServiceOptions): Record
   return async (beat, received, claim) => {
     const bare = known.has(claim) ? undefined : await record(beat, claim);
     if (bare === null) return null;
-    const { valid, hardwareFault, installationFault } = readReports(received);
+    const { valid, hardwareFault, installationFault, droppedConditions } = readReports(received);
     const hasReports = Object.keys(valid).length > 0;
     const accepted = bare && !hasReports ? bare : await record({ ...beat, ...valid }, claim);
     if (!accepted) return null;
     const { machineId: machine } = beat;
     if (hardwareFault !== null)
       log.warn({ machine, fault: hardwareFault }, 'hardware report dropped');
+    if (droppedConditions > 0) {
+      log.warn({ machine, dropped: droppedConditions }, 'conditions of an agent dropped');
+    }
     if (installationFault !== null) throw invalid(`installation report: ${installationFault}`);
     return accepted;
   };

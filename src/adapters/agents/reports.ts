@@ -1,7 +1,9 @@
+import { checkedConditions, type UncheckedCondition } from '../../domain/conditions.ts';
 import { explain } from '../../domain/errors.ts';
 import type { HeartbeatRecord } from '../../domain/heartbeat.ts';
 import {
   WireError,
+  conditionCodec,
   installationReportCodec,
   hardwareReportCodec,
   type BlockDevice,
@@ -14,10 +16,12 @@ import type { ReceivedHeartbeat } from '../../wire/codec.ts';
 
 /** Reports of a heartbeat that may be stored, and the faults of the others. */
 export interface Reports {
-  readonly valid: Pick<HeartbeatRecord, 'hardwareReport' | 'installationReport'>;
+  readonly valid: Pick<HeartbeatRecord, 'hardwareReport' | 'installationReport' | 'conditions'>;
   /** Null if the report is valid or absent. */
   readonly hardwareFault: string | null;
   readonly installationFault: string | null;
+  /** Number of conditions that may not be stored. */
+  readonly droppedConditions: number;
 }
 
 const SIZE_MAX_BYTES = 1024 * 1024;
@@ -29,16 +33,37 @@ export function readReports(received: ReceivedHeartbeat): Reports {
   const { hardwareReport, installationReport: raw } = received;
   const hardware = hardwareReport?.length ? judge(hardwareReport, judgeHardwareReport) : null;
   const installation = raw ? judge(raw, judgeInstallationReport) : null;
+  const { conditions, dropped } = checkedConditions(received.conditions.map(readCondition));
   return {
     valid: {
       ...(hardware && 'report' in hardware ? { hardwareReport: hardware.report } : {}),
       ...(installation && 'report' in installation
         ? { installationReport: installation.report }
         : {}),
+      ...(conditions.length > 0 ? { conditions } : {}),
     },
     hardwareFault: hardware && 'fault' in hardware ? hardware.fault : null,
     installationFault: installation && 'fault' in installation ? installation.fault : null,
+    droppedConditions: dropped,
   };
+}
+
+const CONDITION_MAX_BYTES = 16 * 1024;
+/** As in `Condition.Status` of the protocol. */
+const STATUSES = ['Unknown', 'True', 'False'];
+const UNREADABLE: UncheckedCondition = { type: null, status: null, reason: null, detail: null };
+
+function readCondition(raw: Uint8Array): UncheckedCondition {
+  try {
+    if (raw.length > CONDITION_MAX_BYTES || !hasAtMostFields(raw, {}, INSTALLATION_FIELDS_MAX)) {
+      return UNREADABLE;
+    }
+    const { type, status, reason, detail } = conditionCodec.decode(raw);
+    return { type, status: STATUSES[status ?? 0], reason, detail };
+  } catch (error) {
+    if (error instanceof WireError) return UNREADABLE;
+    throw error;
+  }
 }
 
 type ReportVerdict<Report> = { readonly report: Report } | { readonly fault: string };

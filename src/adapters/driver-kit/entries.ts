@@ -1,3 +1,4 @@
+import { checkedConditions } from '../../domain/conditions.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { ProviderMachine, UnreadableEntry } from '../../domain/machine.ts';
 import { ownershipOf } from '../../domain/provisioning/provider-tags.ts';
@@ -113,6 +114,7 @@ export function toProviderMachine(
     ...(machine.sshPassword !== undefined && { sshPassword: machine.sshPassword }),
     ...(machine.spot !== undefined && { spot: machine.spot }),
     ...(machine.leavesAtMs !== undefined && { leavesAtMs: machine.leavesAtMs }),
+    ...(machine.conditions && { conditions: checkedConditions(machine.conditions).conditions }),
     observedAtMs,
   };
 }

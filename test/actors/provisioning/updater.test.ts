@@ -4,6 +4,7 @@ import { createHoldKeeper } from '../../../src/actors/providers/holds.ts';
 import type { DatedListing } from '../../../src/actors/providers/listings.ts';
 import type {
   BmdbSession,
+  ConditionReport,
   Lease,
   ProvidedPatch,
   ProviderHoldRepository,
@@ -16,6 +17,7 @@ import {
   type VirtualClock,
 } from '../../doubles/simulated-clock.ts';
 import { ProviderError, SessionExpired, Unreachable } from '../../../src/domain/errors.ts';
+import type { ConditionStatus } from '../../../src/domain/conditions.ts';
 import { machineId, providerName, slot } from '../../../src/domain/ids.ts';
 import type { MachineId, Slot } from '../../../src/domain/ids.ts';
 import type { ProviderMachine, SlotFacts } from '../../../src/domain/machine.ts';
@@ -47,6 +49,7 @@ let listed: DatedListing | null;
 let listings: number;
 let written: [MachineId, ProvidedPatch][];
 let update: (id: MachineId, patch: ProvidedPatch) => Promise<void>;
+let reported: (readonly ConditionReport[])[];
 let isLeaseOurs: boolean;
 let imposed: Parameters<ProviderHoldRepository['impose']>[0][];
 let run: () => Promise<void>;
@@ -72,7 +75,14 @@ beforeEach(() => {
       return found;
     },
   });
+  reported = [];
   const deps: UpdaterDeps = {
+    bmdb: {
+      conditions: {
+        report: async (reports) => void reported.push(reports),
+        ofSlot: () => Promise.reject(new Error('nobody needs it')),
+      },
+    },
     clock,
     log,
     random: createSeededRandom(1),
@@ -235,6 +245,47 @@ describe('the result of a look', () => {
     listed = { ...listingOf(), machines: [], unreadable };
     await run();
     expect([looked, written]).toEqual([['device-1'], []]);
+  });
+});
+
+describe('conditions', () => {
+  const unhealthy = (status: ConditionStatus, reason = 'broken', detail = '') => ({
+    ...{ type: 'hardware-unhealthy' as const, status, reason, detail },
+  });
+  /** The machine's row of this condition in the database. */
+  function known(at: number, source: string, condition: ReturnType<typeof unhealthy>) {
+    const name = slot(PROVIDER, `rack-${at}`);
+    const row = { provider: PROVIDER, slotId: `rack-${at}`, source, sinceMs: 0, expiresAtMs: null };
+    facts.set(name, { ...facts.get(name)!, conditions: [{ ...row, ...condition }] });
+  }
+
+  test('are reported together, in the name of the provider', async () => {
+    for (const at of [1, 2]) given(at, { conditions: [unhealthy('True')] });
+    given(3);
+    given(4, { conditions: [unhealthy('False')] });
+    await run();
+    expect(reported).toEqual([
+      [1, 2].map((at) => ({
+        ...{ provider: PROVIDER, slotId: `rack-${at}`, machineId: idAt(at) },
+        ...unhealthy('True'),
+        ...{ source: 'provider', validForMs: null },
+      })),
+    ]);
+  });
+
+  test.each([
+    ['the same', 'provider', unhealthy('True'), unhealthy('True'), 0],
+    ['another status', 'provider', unhealthy('True'), unhealthy('False'), 1],
+    ['another reason', 'provider', unhealthy('True'), unhealthy('True', 'worse'), 1],
+    ['a new detail', 'provider', unhealthy('True'), unhealthy('True', 'broken', 'fan'), 1],
+    ['no detail', 'provider', unhealthy('True', 'broken', 'fan'), unhealthy('True'), 0],
+    ['known from others', 'agent', unhealthy('True'), unhealthy('True'), 1],
+    ['never wrong', 'agent', unhealthy('True'), unhealthy('False'), 0],
+  ] as const)('are reported if they are news: %s', async (_, source, before, now, count) => {
+    given(1, { conditions: [now] });
+    known(1, source, before);
+    await run();
+    expect(reported).toHaveLength(count);
   });
 });
 

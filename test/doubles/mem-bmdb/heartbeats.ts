@@ -13,6 +13,9 @@ import {
   installationHandedOut,
   installationReported,
 } from '../../../src/adapters/bmdb/installation-events.ts';
+import { AGENT_SOURCE, type ReportedCondition } from '../../../src/domain/conditions.ts';
+import { HARDWARE_COMPLETE, missingHardware } from '../../../src/adapters/bmdb/missing-hardware.ts';
+import { reportCondition } from './conditions.ts';
 import { guardRow } from './guard-rows.ts';
 import { endEpisode as endRecovery } from './episodes.ts';
 import { writeEvent } from './records.ts';
@@ -49,9 +52,13 @@ function recordOne(memory: Memory, record: HeartbeatRecord): HeartbeatOutcome {
     return { kind: 'unauthenticated' };
   }
   const atMs = beat(memory, machine, record.bootId);
-  if (record.hardwareReport && record.hardwareReport.length > 0) {
-    machine.hardwareReport = record.hardwareReport;
-  }
+  const missing = record.hardwareReport?.length
+    ? storeHardware(machine, record.hardwareReport)
+    : [];
+  storeConditions(memory, machine, [
+    ...missing,
+    ...(record.conditions ?? []).filter(({ type }) => type !== 'hardware-missing'),
+  ]);
   const { installationReport: report } = record;
   const { requestGeneration: asked } = machine.row.installation;
   if (report && asked !== null && report.generation > asked) {
@@ -67,6 +74,30 @@ function recordOne(memory: Memory, record: HeartbeatRecord): HeartbeatOutcome {
     ...(installationRequest && asked !== null ? { requestGeneration: asked } : {}),
     ...(report?.result === 'Success' && mayReboot(memory, machine) ? { mayReboot: true } : {}),
   };
+}
+
+function storeHardware(machine: MemMachine, report: Uint8Array): readonly ReportedCondition[] {
+  const { hardwareReport: before, completeReport: complete } = machine;
+  machine.hardwareReport = report;
+  if (!before || Buffer.compare(before, report) === 0) return [];
+  const missing = missingHardware(complete ?? before, report);
+  machine.completeReport = missing ? (complete ?? before) : null;
+  if (missing === 'unreadable') return [];
+  return missing ? [missing] : complete ? [HARDWARE_COMPLETE] : [];
+}
+
+function storeConditions(
+  memory: Memory,
+  { row }: MemMachine,
+  conditions: readonly ReportedCondition[],
+): void {
+  const { provided, machineId } = row;
+  if (!provided) return;
+  const slotId = provided.reservationId ?? provided.providerId;
+  const common = { source: AGENT_SOURCE, validForMs: null, machineId, slotId };
+  for (const each of conditions) {
+    reportCondition(memory, { provider: provided.provider, ...each, ...common });
+  }
 }
 
 /** The requested system is installed, no freeze forbids the reboot, and the machine is allocatable. */

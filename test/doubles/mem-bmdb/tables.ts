@@ -97,6 +97,8 @@ export interface MemMachine {
   silentSinceMs: number | null;
   request: Uint8Array | null;
   hardwareReport: Uint8Array | null;
+  /** Last hardware report with all parts, if the newest lacks some; else null. */
+  completeReport: Uint8Array | null;
 }
 export type MemIntent = Omit<IntentRow, 'state' | 'sessionAlive'> & {
   readonly state: IntentRow['state'] | 'adopted' | 'failed' | 'abandoned';
@@ -286,6 +288,7 @@ export const newMachine = (row: MachineRow): MemMachine => ({
   silentSinceMs: null,
   request: null,
   hardwareReport: null,
+  completeReport: null,
 });
 
 export function patch(machine: MemMachine, change: Partial<MachineRow>): void {

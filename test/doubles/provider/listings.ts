@@ -34,6 +34,7 @@ export function createListings({ world, faults, isManaged }: ListingDeps) {
       address: addressOf(device),
       power: powerOf(device),
       tags: tagsOf(device),
+      ...(device.conditions && { conditions: device.conditions }),
     };
   }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../src/adapters/clock/port.ts';
 import type { Plan } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
+import type { ReportedCondition } from '../../../src/domain/conditions.ts';
 import type { ProviderStatus } from '../../../src/domain/machine.ts';
 import { type Tags, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 
@@ -35,6 +36,8 @@ export interface SimulatedDevice {
   readonly status: ProviderStatus;
   readonly failed: boolean;
   readonly power: 'on' | 'off';
+  /** What is shown to be wrong with it; default: nothing is known. */
+  readonly conditions?: readonly ReportedCondition[];
   readonly addresses: readonly string[];
   readonly installation: DeviceInstallation;
   readonly boots: number;

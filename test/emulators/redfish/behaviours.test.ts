@@ -237,3 +237,27 @@ test('shows, uses and ends a session; use extends it, and there is room for sixt
   expect(JSON.stringify(journal)).not.toContain(fake.credentials.password);
   expect(journal.at(-1)).toMatchObject({ bmc: 'bmc-1', auth: 'session', status: 401 });
 });
+
+test('shows the health that was set, and the log of it', async () => {
+  const { fake, ask } = await startBmcs();
+  const { system } = placesOf('generic');
+  const get = (path: string) => ask('GET', path);
+  expect((await get(system)).body['Status']).toMatchObject({ HealthRollup: 'OK' });
+  const set = async (name: string, body: object) => {
+    const headers = { 'x-fake-admin': fake.adminToken, 'content-type': 'application/json' };
+    const url = `${fake.adminUrl}/systems/${name}/health`;
+    return (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).status;
+  };
+  expect(await set('system-1', { health: 'Critical', message: 'fan 1 failed' })).toBe(200);
+  expect(await set('system-1', { health: 'Warning' })).toBe(200);
+  expect(await set('system-9', { health: 'OK' })).toBe(404);
+  const { body } = await get(system);
+  expect(body['Status']).toMatchObject({ HealthRollup: 'Warning' });
+  const linkIn = (value: unknown) => (value as { '@odata.id': string })['@odata.id'];
+  const services = await get(linkIn(body['LogServices']));
+  const service = await get(linkIn((services.body['Members'] as unknown[])[0]));
+  const entries = await get(linkIn(service.body['Entries']));
+  expect(entries.body['Members']).toMatchObject([
+    { Severity: 'Critical', Message: 'fan 1 failed', Created: '2026-01-01T00:00:00.000Z' },
+  ]);
+});

@@ -37,6 +37,7 @@ const ALWAYS = [
   ...['ComputerSystem', 'Manager', 'Session', 'Task', 'VirtualMedia'].flatMap((of) => [
     ...[of, `${of}Collection`],
   ]),
+  ...['LogEntry', 'LogEntryCollection', 'LogService', 'LogServiceCollection'],
   ...['ServiceRoot', 'SessionService', 'TaskService'],
 ].toSorted();
 
@@ -44,6 +45,9 @@ testRows(VENDOR_NAMES)('serves every resource of %s as in the schemas', async (v
   const bmcs = await startBmcs({ vendor });
   const { ask, fake, fault, login, path, start } = bmcs;
   await start();
+  for (const message of ['fan 1 failed', 'fan 2 failed']) {
+    fake.setHealth('system-1', 'Critical', message);
+  }
   const end = vendor === 'ilo5' ? '/' : '';
   const made = await login(end);
   const auth = { token: String(made.headers['x-auth-token']) };

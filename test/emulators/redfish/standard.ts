@@ -15,7 +15,10 @@ const flag = z.boolean().nullable();
 const words = <const Words extends string>(list: Words) => z.enum(list.split('|'));
 
 const HEALTH = words('OK|Warning|Critical');
-const STATUS = z.strictObject({ State: words('Enabled|Disabled|Starting|Absent'), Health: HEALTH });
+const STATUS = z.strictObject({
+  ...{ State: words('Enabled|Disabled|Starting|Absent'), Health: HEALTH },
+  HealthRollup: HEALTH.optional(),
+});
 const POWER = words('On|Off|PoweringOn|PoweringOff').nullable();
 const RESETS = words(
   'On|ForceOff|GracefulShutdown|GracefulRestart|ForceRestart|Nmi|ForceOn|PushPowerButton|PowerCycle|Suspend|Pause|Resume',
@@ -45,6 +48,11 @@ const resource = (fields: z.ZodRawShape) =>
     ...{ '@odata.id': path, '@odata.type': text, Id: text, Name: text },
   });
 
+const LOG_ENTRY = resource({
+  ...{ EntryType: words('Event|SEL|Oem'), Severity: HEALTH.nullable() },
+  ...{ Message: text, Created: time },
+});
+
 /** By name and version of the schema. */
 const RESOURCES: Readonly<Record<string, z.ZodType>> = {
   'ServiceRoot.v1_9_0': resource({
@@ -59,7 +67,7 @@ const RESOURCES: Readonly<Record<string, z.ZodType>> = {
     ...{ PowerState: POWER, Status: STATUS, LastResetTime: time, Boot: BOOT, VirtualMedia: link },
     BootProgress: z.strictObject({ LastState: PROGRESS, LastStateTime: time }),
     Actions: z.strictObject({ '#ComputerSystem.Reset': action }),
-    Links: z.strictObject({ ManagedBy: links }),
+    ...{ Links: z.strictObject({ ManagedBy: links }), LogServices: link },
     '@Redfish.Settings': z.strictObject({ '@odata.type': text, SettingsObject: link }),
   }),
   'Manager.v1_11_0': resource({
@@ -78,6 +86,8 @@ const RESOURCES: Readonly<Record<string, z.ZodType>> = {
       '#VirtualMedia.EjectMedia': action,
     }),
   }),
+  'LogService.v1_1_0': resource({ Entries: link, ServiceEnabled: flag, Status: STATUS }),
+  'LogEntry.v1_4_0': LOG_ENTRY,
   'SessionService.v1_1_8': resource({
     ...{ ServiceEnabled: flag, SessionTimeout: z.int().min(30).max(86_400) },
     ...{ Status: STATUS, Sessions: link },
@@ -101,7 +111,9 @@ const RESOURCES: Readonly<Record<string, z.ZodType>> = {
 const COLLECTION = z
   .strictObject({
     ...{ '@odata.id': path, '@odata.type': text, Name: text },
-    ...{ Members: links, 'Members@odata.count': z.int() },
+    // Members of logs are shown in full.
+    Members: z.array(z.union([link, LOG_ENTRY])),
+    'Members@odata.count': z.int(),
   })
   .refine(({ Members: members, ...told }) => told['Members@odata.count'] === members.length);
 

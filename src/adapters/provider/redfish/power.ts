@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
+import type { ReportedConditions } from '../../../domain/conditions.ts';
 import type { DriverContext } from '../port.ts';
 import type { Bmc } from './client/bmc.ts';
 import type { System } from './client/system.ts';
@@ -228,7 +229,7 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 /** Last sighting of a machine. */
-export interface Sighting {
+export interface Sighting extends ReportedConditions {
   /** The BMC's own value. */
   readonly power: string | null;
   /** Set id of the asset tag's mark; null if there is none. */

@@ -1,4 +1,5 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
+import type { ReportedCondition } from '../../../domain/conditions.ts';
 import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import { requireListedKey, targetOf } from '../../driver-kit/inventory/entries.ts';
 import { createInventory, createSource } from '../../driver-kit/inventory/inventory.ts';
@@ -17,6 +18,7 @@ import type {
 import { createBmcCare, checkIdentity, createRack } from './rack.ts';
 import { createChanges } from './changes.ts';
 import type { Bmc } from './client/bmc.ts';
+import { healthOf, readHealth } from './client/health.ts';
 import { readSystem, type System } from './client/system.ts';
 import { createOwnerMark, parserFor, setIdIn, type BmcEntry } from './entries.ts';
 import { createInstallMode, type InstallMode } from './install/install-mode.ts';
@@ -85,7 +87,7 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
     const sighting = sightings.get(id) ?? null;
     const isStale =
       sighting !== null && clock.monotonic() - sighting.seenMs > STALE_PERIODS * options.powerPoll;
-    return isStale ? { ...sighting, power: null } : sighting;
+    return isStale ? { power: null, setId: sighting.setId, seenMs: sighting.seenMs } : sighting;
   }
 
   /** The power is unknown; the owner does not change. */
@@ -110,12 +112,17 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
       ...(entry.hostKey !== null && { hostKey: entry.hostKey }),
       ...(sshPassword && { sshPassword }),
       ...(controller && { controller }),
+      ...(sighting?.conditions && { conditions: sighting.conditions }),
     };
     return install ? install.view(entry, machine, sighting) : machine;
   }
 
   /** Records what was read of a machine whose identity is verified. */
-  function see(entry: BmcEntry, system: System): DriverMachine {
+  function see(
+    entry: BmcEntry,
+    system: System,
+    conditions: readonly ReportedCondition[] = healthOf(system),
+  ): DriverMachine {
     care.answered(rack.of(entry));
     if (checkIdentity(entry, system) === 'unproved' && !unproved.has(entry.id)) {
       unproved.add(entry.id);
@@ -126,7 +133,7 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
       );
     }
     const { power, assetTag } = system;
-    const sighting = { power, setId: setIdIn(assetTag), seenMs: clock.monotonic() };
+    const sighting = { power, setId: setIdIn(assetTag), seenMs: clock.monotonic(), conditions };
     sightings.set(entry.id, sighting);
     return show(entry, sighting);
   }
@@ -137,6 +144,8 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
       .inTurn({ signal, beside: true }, async (wire) => {
         const system = await readSystem(bmc, wire, entry.system, clock.monotonic());
         see(entry, system);
+        // Its log may be slow, and the power state is needed first.
+        see(entry, system, await readHealth(bmc, wire, system));
         await care.prepare(bmc, wire, system);
         if (install && !install.isMarked(entry)) return;
         await ownerMark.put(wire, entry, system).catch((error: unknown) => {

@@ -1,7 +1,11 @@
+import { AGENT_SOURCE, type ReportedCondition } from '../../../../domain/conditions.ts';
 import type { HeartbeatRecord } from '../../../../domain/heartbeat.ts';
+import { machineId } from '../../../../domain/ids.ts';
 import { FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type { Beats } from './heartbeat-store.ts';
 import type { Queries } from '../pool.ts';
+import { writeConditions } from '../conditions/repository.ts';
+import { HARDWARE_COMPLETE, missingHardware } from '../../missing-hardware.ts';
 import { answeredRequest } from '../../install-image.ts';
 import { installationHandedOut, installationReported } from '../../installation-events.ts';
 import type { HeartbeatEvent } from '../../installation-events.ts';
@@ -13,11 +17,30 @@ export const statements = named('installation-requests', {
   writeHardware: statement({
     name: 'hardware-write',
     params: { reports: { machineId: 'uuid', raw: 'bytea' } },
+    columns: { machine_id: 'uuid', before: 'bytea?', complete: 'bool' },
     text: ({ reports }) =>
       `INSERT INTO machine_hardware_report AS h (machine_id, hardware_report_raw)
        SELECT machine_id, raw FROM ${reports} ORDER BY machine_id
        ON CONFLICT (machine_id) DO UPDATE SET hardware_report_raw = excluded.hardware_report_raw
-       WHERE h.hardware_report_raw <> excluded.hardware_report_raw`,
+       WHERE h.hardware_report_raw <> excluded.hardware_report_raw
+       RETURNING h.machine_id, h.complete_report_raw IS NULL AS complete,
+         (SELECT coalesce(o.complete_report_raw, o.hardware_report_raw)
+          FROM machine_hardware_report o WHERE o.machine_id = h.machine_id) AS before`,
+  }),
+  keepComplete: statement({
+    name: 'hardware-keep-complete',
+    params: { reports: { machineId: 'uuid', raw: 'bytea?' } },
+    text: ({ reports }) =>
+      `UPDATE machine_hardware_report h SET complete_report_raw = reports.raw
+       FROM ${reports} WHERE h.machine_id = reports.machine_id`,
+  }),
+  slots: statement({
+    name: 'agent-conditions-slots',
+    params: { machines: 'uuid[]' },
+    columns: { machine_id: 'uuid', provider: 'provider', slot_id: 'text' },
+    text: ({ machines }) =>
+      `SELECT p.machine_id, p.provider, ${SLOT_ID} AS slot_id FROM machine_provided p
+       WHERE p.machine_id = ANY (${machines})`,
   }),
   /** Reads and locks installation requests, with the reports. */
   lockRequests: statement({
@@ -153,15 +176,58 @@ function chunksOf<InstallationReport extends RawReport>(
   return chunks;
 }
 
-/** Stores the hardware reports of agents whose heartbeat was accepted. */
-export async function writeHardware(q: Queries, beats: Beats): Promise<void> {
+/** What is wrong with machines, by machine. */
+export type Conditions = ReadonlyMap<string, readonly ReportedCondition[]>;
+
+/**
+ * Stores the hardware reports of agents whose heartbeat was accepted. While parts are missing or
+ * unreadable, keeps the last report with all of them.
+ * @returns which machines miss parts, or no longer do.
+ */
+export async function writeHardware(q: Queries, beats: Beats): Promise<Conditions> {
   const reports: RawReport[] = [];
   for (const { machineId, hardwareReport: raw } of beats.keys()) {
     if (raw && raw.length > 0) reports.push({ machineId, raw });
   }
+  const found = new Map<string, readonly ReportedCondition[]>();
   for (const chunk of chunksOf(reports)) {
-    await q.run(statements.writeHardware, { reports: chunk });
+    const sent = new Map(chunk.map(({ machineId, raw }) => [machineId, raw]));
+    const kept: { machineId: string; raw: Uint8Array | null }[] = [];
+    for (const row of await q.rows(statements.writeHardware, { reports: chunk })) {
+      const { machine_id: id, before, complete } = row;
+      const missing = before && missingHardware(before, sent.get(id)!);
+      if (!missing && complete) continue;
+      if (missing !== 'unreadable') found.set(id, [missing ?? HARDWARE_COMPLETE]);
+      if (!missing || complete) kept.push({ machineId: id, raw: missing ? before : null });
+    }
+    if (kept.length > 0) await q.run(statements.keepComplete, { reports: kept });
   }
+  return found;
+}
+
+/** Stores what agents say is wrong with their machines, and which parts are missing. */
+export async function writeAgentConditions(
+  q: Queries,
+  beats: Beats,
+  hardware: Conditions,
+): Promise<void> {
+  const told = new Map(hardware);
+  for (const { machineId, conditions = [] } of beats.keys()) {
+    // Which parts are missing is for us to say.
+    const own = conditions.filter(({ type }) => type !== 'hardware-missing');
+    if (own.length > 0) told.set(machineId, [...(told.get(machineId) ?? []), ...own]);
+  }
+  if (told.size === 0) return;
+  const slots = await q.rows(statements.slots, { machines: [...told.keys()] });
+  const common = { source: AGENT_SOURCE, validForMs: null };
+  await writeConditions(
+    q,
+    slots.flatMap(({ machine_id: id, provider, slot_id: slotId }) =>
+      told
+        .get(id)!
+        .map((each) => ({ provider, slotId, machineId: machineId(id), ...each, ...common })),
+    ),
+  );
 }
 
 /** Result of storing installation reports. */

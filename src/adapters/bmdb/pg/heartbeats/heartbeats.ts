@@ -10,6 +10,7 @@ import { isUuid, machineId } from '../../../../domain/ids.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import { handOutRequests, mayReboot, writeHardware, writeInstallations } from './agent-reports.ts';
+import { writeAgentConditions } from './agent-reports.ts';
 import type { HandedOut, Installations } from './agent-reports.ts';
 import { admit, beatArgs, statements as beating, toBeats } from './heartbeat-store.ts';
 import type { Beat, Beats, Manner, Round } from './heartbeat-store.ts';
@@ -127,13 +128,14 @@ const doingOf = (records: readonly HeartbeatRecord[]) => `record ${records.lengt
 
 /** True if the record is only a heartbeat. */
 const isAll = (
-  { hardwareReport, installationReport }: HeartbeatRecord,
+  { hardwareReport, installationReport, conditions = [] }: HeartbeatRecord,
   { isSameBoot, pending, permit, ladder, parked }: Beat,
 ): boolean =>
   isSameBoot &&
   !(pending || permit || ladder || parked) &&
   !hardwareReport?.length &&
-  !installationReport;
+  !installationReport &&
+  conditions.length === 0;
 
 const unavailable = ({ machineId }: HeartbeatRecord): HeartbeatRefusal => ({
   kind: 'unavailable',
@@ -204,7 +206,7 @@ interface Completed extends Pick<Installations, 'ended'> {
 /** Handles everything else that comes with heartbeats. */
 async function complete(q: Queries, beats: Beats, loss: LossPolicy): Promise<Completed> {
   await endEpisodes(q, beats, loss);
-  await writeHardware(q, beats);
+  await writeAgentConditions(q, beats, await writeHardware(q, beats));
   const { faults, ended } = await writeInstallations(q, beats);
   const requests = await handOutRequests(q, beats, faults);
   const installed = await mayReboot(q, beats, faults);

@@ -48,6 +48,9 @@ CREATE TRIGGER wake_update AFTER UPDATE OF status, reason, detail ON machine_con
 CREATE TRIGGER wake_delete AFTER DELETE ON machine_conditions REFERENCING OLD TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_wake();
 
+ALTER TABLE machine_hardware_report ADD COLUMN complete_report_raw bytea;
+COMMENT ON COLUMN machine_hardware_report.complete_report_raw IS 'Last report with all parts, if the newest lacks some of them or could not read them; null: it lacks none.';
+
 ALTER TABLE slot_holds DROP CONSTRAINT slot_holds_kind_check;
 ALTER TABLE slot_holds ADD CONSTRAINT slot_holds_kind_check CHECK
   (kind IN ('no-start', 'no-recover', 'no-allocate', 'preserve', 'no-serve', 'retired'));
@@ -64,5 +67,6 @@ DELETE FROM slot_holds WHERE kind = 'retired';
 ALTER TABLE slot_holds DROP CONSTRAINT slot_holds_kind_check;
 ALTER TABLE slot_holds ADD CONSTRAINT slot_holds_kind_check CHECK
   (kind IN ('no-start', 'no-recover', 'no-allocate', 'preserve', 'no-serve'));
+ALTER TABLE machine_hardware_report DROP COLUMN complete_report_raw;
 DROP TABLE machine_conditions, recovery_episodes;
 ALTER TABLE machine_quarantined DROP COLUMN cause;

@@ -100,6 +100,7 @@ const Shown = z.object({
   Model: text,
   AssetTag: text,
   PowerState: text,
+  Status: z.object({ Health: text, HealthRollup: text }).nullish().catch(null),
   LastResetTime: time,
   BootProgress: z.object({ LastState: text, LastStateTime: time }).nullish().catch(null),
 });
@@ -156,6 +157,8 @@ export function systemOf(reply: Reply) {
     hasAssetTag: 'AssetTag' in json,
     /** The BMC's own value: `On`, `Off`, `PoweringOn`, `PoweringOff`, `Paused` or another. */
     power: orNull(data.PowerState),
+    /** Of the system with all its parts: `OK`, `Warning`, `Critical` or another value. */
+    health: orNull(data.Status?.HealthRollup) ?? orNull(data.Status?.Health),
     /** Last reset, and the boot's progress with its time: epoch ms of the BMC's clock. */
     lastResetMs: data.LastResetTime ?? null,
     progress: progress?.LastState
