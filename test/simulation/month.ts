@@ -40,6 +40,8 @@ export interface MonthFigures {
   readonly faults: number;
   readonly disksDied: number;
   readonly lies: number;
+  /** Machines that were out of the pool for a lie an hour after the last lie. */
+  readonly drainedByLies: number;
   /** Most machines that conditions kept out of the pool together. */
   readonly drainedMax: number;
   /** Fewest members with traffic, and the bound of that moment: see `serviceFloor`. */
@@ -77,6 +79,8 @@ export async function runMonth(options: MonthOptions): Promise<MonthFigures> {
       recoverer: { retire: 'chronic' },
       replacement: { maxPerDay: PER_DAY },
       conditions: { [DISK]: 'drain', [LIE]: 'drain' },
+      // A month of the users' shorter intervals takes three times as long.
+      mirror: { pollInterval: '30s', scanInterval: '5m', listInterval: '5m' },
     },
     ofProvider: { target: machines },
   });
@@ -144,7 +148,7 @@ export async function runMonth(options: MonthOptions): Promise<MonthFigures> {
     after(5 * DAY, diskDies);
   };
   after(DAY, diskDies);
-  let lies = 0;
+  let [lies, drainedByLies] = [0, 0];
   const liesAbout = well.slice(0, Math.ceil(machines / 2));
   const lie = (at: number) => {
     const slot = liesAbout[at];
@@ -178,7 +182,7 @@ export async function runMonth(options: MonthOptions): Promise<MonthFigures> {
       DAY,
     ),
     machinesCreated: [...intents.values()].filter(({ state }) => state === 'adopted').length,
-    ...{ faults, disksDied, lies, ...service },
+    ...{ faults, disksDied, lies, drainedByLies, ...service },
     virtualHours: (clock.now() - began) / HOUR,
   };
   return { ...figures, violations: [...service.violations, ...brokenPromises(figures)] };
@@ -217,6 +221,20 @@ function endOf({ bmdb }: PlayedWorld, slot: Slot): string {
   );
   const found = [...bmdb.tables.machines.values()].find(({ row }) => slotOfRow(row) === slot);
   return isRetired ? 'retired' : (found?.row.quarantine?.cause ?? 'in service');
+}
+
+/** Machines that are out of the pool and have this condition, but no other true one. */
+function drainedFor({ bmdb }: PlayedWorld, type: string): number {
+  const { machines, conditions } = bmdb.tables;
+  const typesOf = (slot: string | undefined) =>
+    [...conditions.values()].flatMap((each) =>
+      each.status === 'True' && `${each.provider}/${each.slotId}` === slot ? [each.type] : [],
+    );
+  return [...machines.values()].filter(({ row }) => {
+    const types = typesOf(slotOfRow(row) ?? undefined);
+    const isOut = row.members.some(({ state }) => state !== 'active') && !row.quarantine;
+    return isOut && types.length === 1 && types[0] === type;
+  }).length;
 }
 
 /** The most times within any span. */
