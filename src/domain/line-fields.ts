@@ -1,3 +1,4 @@
+import { trueTypes } from './conditions.ts';
 import type { SlotFacts } from './machine.ts';
 import { forTraits, TRAITS } from './traits.ts';
 
@@ -37,6 +38,13 @@ export const LINE_FIELDS = {
     isRare: true,
     note: 'Set by operators: comma-separated `key=value`, sorted by key.',
     of: ({ row }) => row?.slot.labels ?? null,
+  },
+  conditions: {
+    label: 'Conditions',
+    isWide: true,
+    isRare: true,
+    note: 'Comma-separated types of its true conditions, sorted.',
+    of: ({ conditions }) => trueTypes(conditions),
   },
   address: {
     label: 'Address',

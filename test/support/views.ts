@@ -65,6 +65,7 @@ export function viewAt(
     ...NO_TRAITS,
     location: 'lab',
     labels: null,
+    conditions: null,
     members: [],
     lastHeartbeatAtMs: null,
     holds,

@@ -7,6 +7,7 @@ import {
   serveWaitEndMs,
 } from '../eligibility.ts';
 import { drainText } from '../balancing/members.ts';
+import { isOfCondition } from '../conditions.ts';
 import type { GuardRow, HoldKind, Process, ProviderHoldRow, QuarantineKind } from '../machine.ts';
 import { capacityKeys, QUOTA_KEY } from '../provisioning/provider-holds.ts';
 import { FLEET, graceEndsAtMs } from '../recovery/guard-judgement.ts';
@@ -104,7 +105,9 @@ function holds({ facts, moment }: At, work: ExplainedWork, process: Process | nu
     .filter(({ kind, untilMs }) => barring.includes(kind) && (untilMs ?? Infinity) > moment.nowMs)
     .map(({ kind, setBy, reason, untilMs }) => {
       const phrase = `${setBy}'s hold ${kind} forbids ${FORBIDS[work]}`;
-      const endedBy = 'an operator: shepherd machine unhold';
+      const endedBy = isOfCondition({ setBy })
+        ? 'the source of the condition: shepherd machine condition clear'
+        : 'an operator: shepherd machine unhold';
       const end = untilMs === null ? '' : '; or its end';
       return way('hold', `${phrase}: ${reason}`, `${endedBy}${end}`, { endsAtMs: untilMs, phrase });
     });
