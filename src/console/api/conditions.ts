@@ -45,6 +45,9 @@ const ReportSchema = z.strictObject({
     .describe('Without another report within this time, `False` becomes `Unknown`; `True` stays.'),
 });
 
+/** A request's own signal is aborted once its body is read. */
+const neverAborted = () => new AbortController().signal;
+
 export interface ConditionsDeps {
   readonly fleet: FleetView;
   readonly conditions: ConditionRepository;
@@ -52,19 +55,19 @@ export interface ConditionsDeps {
 
 /** `machines/{provider}/{slot}/conditions`: what is known to be wrong with a machine. */
 export function addConditions(api: Api, { fleet, conditions }: ConditionsDeps): void {
-  const ofSlot = async ({ view }: MachineEntry, signal: AbortSignal) => {
+  const ofSlot = async ({ view }: MachineEntry, signal = neverAborted()) => {
     const place = { provider: view.provider, slotId: slotIdOf(view.slot) };
     const rows = await conditions.ofSlot(place, signal);
     return rows.map((row) => shownCondition(row, fleet));
   };
-  const own = async (entry: MachineEntry, { source, type }: Own, signal: AbortSignal) => {
-    const all = await ofSlot(entry, signal);
+  const own = async (entry: MachineEntry, { source, type }: Own) => {
+    const all = await ofSlot(entry);
     return all.find((each) => each.type === type && each.source === source);
   };
-  const report = async (entry: MachineEntry, told: Told, signal: AbortSignal) => {
+  const report = async (entry: MachineEntry, told: Told) => {
     const { provider, machineId, slot } = entry.view;
     await conditions.report([{ provider, slotId: slotIdOf(slot), machineId, ...told }]);
-    return (await own(entry, told, signal))!;
+    return (await own(entry, told))!;
   };
   api.get(
     '/machines/:provider/:slot/conditions',
@@ -83,10 +86,10 @@ export function addConditions(api: Api, { fleet, conditions }: ConditionsDeps): 
       { 200: ConditionSchema },
       { params: Params, body: ReportSchema },
     ),
-    async ({ person, params, body, signal }) => {
+    async ({ person, params, body }) => {
       const entry = requireMachine(fleet, params);
       const source = requireSource(person, params);
-      return report(entry, { ...body, source, type: params.type }, signal);
+      return report(entry, { ...body, source, type: params.type });
     },
   );
   api.delete(
@@ -97,16 +100,16 @@ export function addConditions(api: Api, { fleet, conditions }: ConditionsDeps): 
       { 200: ConditionSchema },
       { params: Params, querystring: z.strictObject({ reason: Reason.default('cleared') }) },
     ),
-    async ({ person, params, query: { reason }, signal }) => {
+    async ({ person, params, query: { reason } }) => {
       const entry = requireMachine(fleet, params);
       const { type } = params;
       const source = requireSource(person, params);
-      if (!(await own(entry, { source, type }, signal))) {
+      if (!(await own(entry, { source, type }))) {
         const detail = `${source} reported no condition ${type} of ${entry.view.slot}`;
         throw new Problem('not-found', `${detail}; only its source can clear a condition`);
       }
       const cleared = { status: 'False', detail: '', validForMs: null } as const;
-      return report(entry, { ...cleared, source, type, reason }, signal);
+      return report(entry, { ...cleared, source, type, reason });
     },
   );
 }
