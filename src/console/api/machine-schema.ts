@@ -19,7 +19,7 @@ const text = z.string();
 const listOf = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).readonly();
 
 const KINDS: Readonly<Record<string, z.ZodType>> = {
-  ...{ ms: Milliseconds, int: z.int(), bool: z.boolean(), seconds: listOf(z.number()) },
+  ...{ ms: Milliseconds, int: z.int(), bool: z.boolean(), numbers: listOf(z.number()) },
   ...{ drain: z.enum(DRAIN_MODES), quarantine: z.enum(QUARANTINE_KINDS) },
 };
 type PartShape<Name extends PartName> = {
