@@ -1,0 +1,33 @@
+import { mutationsOf } from './mutation.ts';
+
+/** Conditions of machines: what they do, who may change them, and how they are told. */
+export const mutations = mutationsOf`
+src/domain/conditions.ts test/domain/conditions.test.ts
+  many-machines-with-a-condition-are-believed: return those.size > silentLimit([-guard, machines.get(scope) ?? 0);-]{+guard, 1e9);+}
+  a-suspicious-type-holds-all-the-same: [-    if (isSuspicious({ provider, type }, suspicious)) continue;\n-]
+  suspicion-is-of-the-fleet-only: [-[FLEET, provider].some((scope) => suspicious.has-]{+[FLEET].some((scope) => suspicious.has+}
+  what-expires-is-wrong-no-more: [-status === 'False' && -]expiresAtMs !== null
+  what-was-ok-stays-so: <= nowMs ? '[-Unknown-]{+False+}' : status;
+  a-hold-that-ends-hides-a-condition: holds.filter([-({ untilMs }) => untilMs === null-]{+Boolean+}).map(keyOf)
+  unknown-conditions-are-true: flatMap(({ type, status }) => (status [-=== 'True'-]{+!== 'False'+} ?
+  anybody-makes-series: .slice(0, [-TYPES_COUNTED-]{+1e9+}));
+src/domain/conditions.ts test/actors/balancing/conditions.test.ts
+  a-false-checker-empties-a-pool: those.size > silentLimit(guard, [-machines.get(scope) ?? 0-]{+1e9+});
+  a-condition-drains-nobody: drain: ['no-allocate'[-, 'no-serve'-]],
+src/console/api/conditions.ts test/console/api/conditions.test.ts
+  a-foreign-source-may-clear: each.type === type[- && each.source === source-]);
+  a-grant-for-other-providers-reports: [-  if (!mayDoAt(person, 'report', provider)) throw outside(person, \`machines of \${provider}\`);\n-]
+src/console/access/rights.ts test/console/api/conditions.test.ts
+  viewers-report: viewer: ['see'[--]{+, 'report'+}],
+  checkers-operate: checker: ['see', 'report'[--]{+, 'operate'+}],
+src/console/index/row.ts test/console/api/reading.test.ts
+  a-part-of-a-type-is-the-type: conditions.split(',').some((type) => wanted.[-includes(type)-]{+some((each) => type.startsWith(each))+}));
+src/actors/mirror/rows.ts test/actors/balancing/conditions.test.ts
+  a-hold-and-a-condition-are-new-at-each-read: hold.kind[-, hold.setBy-]].join
+  a-condition-alone-is-no-news: [-  a.conditions === b.conditions &&\n-]
+src/domain/explanation/blocks.ts test/domain/explanation/explanation.test.ts
+  an-operator-ends-what-a-condition-holds: [-isOfCondition({ setBy })-]{+setBy === ''+}
+src/adapters/bmdb/pg/conditions/repository.ts test/adapters/bmdb/pg/contract-slots.test.ts -t conditions
+  a-report-replaces-those-of-others: AND c.type = reports.type[- AND c.source = reports.source-]
+  the-start-moves-with-each-report: since = CASE WHEN c.status = excluded.status THEN [-c.since-]{+now()+} ELSE now() END,
+`;
