@@ -67,6 +67,7 @@ export function conditionsContract(s: BmdbStage): void {
       expect(rows.map(({ source, status }) => `${source} ${status}`)).toEqual([
         ...['token:other False', 'token:smart True'],
       ]);
+      expect(await linesOf(id)).toEqual(['conditionSet disk-failing: sda']);
     });
 
     it('that were never wrong are stored for people only', async () => {

@@ -99,6 +99,7 @@ test.each(['tell', 'no-new-work'] as const)(
     const stand = await begun(effect);
     await stand.change({ conditions: bad([3]) });
     expect(leaving(stand)).toEqual([]);
+    expect(stand.views.at(-1)).toMatchObject({ conditions: 'disk-failing' });
     const { holds = [] } = stand.mirror.facts().get(slots(3)[0]!) ?? {};
     expect(holds.map(({ kind }) => kind)).toEqual(effect === 'tell' ? [] : ['no-allocate']);
     await stand.stop();
