@@ -269,7 +269,7 @@ export const texts = {
     placeholder: 'state:silent location:fr2 since>2h, or any text',
     filterHelp:
       'A filter consists of words that a machine must contain, and of these terms: state:Running,silent ' +
-      'provider:NAME location:NAME label:KEY=VALUE hold:no-recover (or hold:any) since>2h heard<5m needs-human overdue',
+      'provider:NAME location:NAME label:KEY=VALUE hold:no-recover (or hold:any) condition:TYPE (or condition:any) since>2h heard<5m needs-human overdue',
     clear: 'Clear',
     columnChoice: 'Columns',
     states: 'Only machines in these states',
@@ -302,6 +302,10 @@ export const texts = {
     by: (who: string) => `by ${who}`,
     untilTakenAway: 'until it is removed',
     expires: 'expires',
+    conditions: 'Conditions',
+    conditionColumns: ['Type', 'Status', 'Source', 'Since', 'Effect', 'Reason'],
+    effect: { tell: 'is shown', 'no-new-work': 'bars a new machine', drain: 'leaves its pools' },
+    suspicious: 'is shown only: too many machines have it together',
     work: 'Work',
     noWork: 'No work is under way, and none failed.',
     rungs: 'Rungs of the ladder of recovery',
@@ -460,6 +464,7 @@ export const texts = {
     labels: { name: 'Name', role: 'Role', rights: 'You may', where: 'Where', via: 'Login' },
     rights: {
       see: 'see everything',
+      report: 'report conditions of machines',
       operate: 'change machines without erasing them',
       destroy: 'erase disks and give machines back',
       administer: 'manage tokens and logins of others',
@@ -562,7 +567,7 @@ export const texts = {
 
   acts: {
     title: 'Actions',
-    onlyLook: 'Your role allows viewing only.',
+    onlyLook: 'Your role does not allow actions.',
     refused: (verbs: string, why: string) => `${verbs}: ${why}`,
     reason: 'Reason',
     noReason: '…',

@@ -12,6 +12,8 @@ Machines that need a human | Nothing is done about them until somebody decides. 
   {{provider}} | max by (provider) (shepherd_machines_need_human)
 Chronic machines | They were recovered too often; a person must act. | now, see machines-chronic
   {{provider}} | max by (provider) (shepherd_machines_chronic)
+Conditions | Machines with which something is wrong. | see machine-conditions
+  {{provider}} {{type}} {{status}} | max by (provider, type, status) (shepherd_machine_conditions)
 Share of lost machines | Above two percent it is a fault that they share. | in percentunit, see machines-lost
   {{scope}} | max by (scope) (shepherd_guard_silent_machines) / max by (scope) (shepherd_guard_started_machines)
 Recovery: permits and budget | How many are being recovered, and how many may be. | see budget-spent

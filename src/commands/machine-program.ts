@@ -1,5 +1,6 @@
 import { Option, type Command } from 'commander';
 import { described, MACHINE_VERBS, type MachineVerb } from '../domain/verbs.ts';
+import { addConditionCommands } from './condition-program.ts';
 import { examples } from './help.ts';
 import { durationOf, someOf, wholeNumber, wordsOf } from './options.ts';
 import { addDetails, bodyOf, targetAndFlags } from './verb-options.ts';
@@ -15,6 +16,7 @@ export function addMachineCommands(cli: Command, through: Through = byFlags): vo
     .command('machine')
     .description('Look at one machine, or ask daemons to act on machines');
   addReading(machine, through);
+  addConditionCommands(machine, through);
   for (const verb of MACHINE_VERBS) addVerb(machine, through, verb);
 }
 

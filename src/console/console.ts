@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { EventRepository } from '../adapters/bmdb/port.ts';
+import type { ConditionRepository, EventRepository } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Inspector } from '../adapters/inspector/port.ts';
 import type { Log } from '../adapters/log/port.ts';
@@ -47,6 +47,8 @@ export interface ConsoleDeps extends AccessMeans, ConsoleViews {
   readonly mayEraseDisks: readonly string[];
   /** What happened. */
   readonly events: EventRepository;
+  /** Reports of conditions of machines. */
+  readonly conditions: ConditionRepository;
   /** Receivers of events over HTTP. */
   readonly webhooks: WebhooksView;
   /** Dependencies of operator requests. */

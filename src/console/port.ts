@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { z } from 'zod';
+import type { ConditionRow, ConditionStanding } from '../domain/conditions.ts';
 import type { Slot } from '../domain/ids.ts';
 import type { SlotFacts } from '../domain/machine.ts';
 import type { LossPolicy } from '../domain/policy.ts';
@@ -60,6 +61,8 @@ export interface FleetView {
   isElsewhere(slot: Slot): boolean;
   /** Whether the machine has been in its step for too long at this time of the database clock. */
   isOverdue(entry: MachineEntry, nowMs: number): boolean;
+  /** What follows from a condition while it is true. */
+  standing(condition: Pick<ConditionRow, 'provider' | 'type'>): ConditionStanding;
   /** Use of the recovery budget, by scope. */
   budget(): readonly BudgetSummary[];
 }

@@ -266,6 +266,7 @@ async function openConsole(
     mayEraseDisks: erasing(parts),
     events: bmdb.events,
     records: bmdb.inspection,
+    conditions: bmdb.conditions,
     webhooks: webhooksView(parts),
     submission: submissionMeans(parts),
     daemons: daemonsView(parts),

@@ -1,5 +1,5 @@
 /** Roles from least to most: each role includes the rights of the roles before it. */
-export const ROLES = ['viewer', 'operator', 'admin'] as const;
+export const ROLES = ['viewer', 'checker', 'operator', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** Whether a role includes the rights of the other role. */

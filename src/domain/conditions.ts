@@ -128,6 +128,11 @@ const HOLDS: Readonly<Record<ConditionEffect, readonly HoldRow['kind'][]>> = {
   drain: ['no-allocate', 'no-serve'],
 };
 
+const BY_CONDITION = 'condition ';
+/** Whether a condition put the hold there, which no operator can remove. */
+export const isOfCondition = ({ setBy }: Pick<HoldRow, 'setBy'>): boolean =>
+  setBy.startsWith(BY_CONDITION);
+
 /** Number of machines in the fleet and in each provider. */
 export function machineCounts(machines: readonly MachineRow[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>([[FLEET, machines.length]]);
@@ -161,6 +166,39 @@ export function suspiciousTypes(
   return new Set(tooMany.map(([key]) => key));
 }
 
+/** Whether too many machines have a condition of this type, so that it only tells. */
+export const isSuspicious = (
+  { provider, type }: Pick<ConditionRow, 'provider' | 'type'>,
+  suspicious: ReadonlySet<string>,
+): boolean => [FLEET, provider].some((scope) => suspicious.has(`${scope} ${type}`));
+
+/** What follows from a condition while it is true. */
+export interface ConditionStanding {
+  /** By its type's policy. */
+  readonly effect: ConditionEffect;
+  /** It only tells, whatever the policy says. */
+  readonly suspicious: boolean;
+}
+
+export const standingOf = (
+  condition: Pick<ConditionRow, 'provider' | 'type'>,
+  suspicious: ReadonlySet<string>,
+  { effects }: Pick<ConditionPolicy, 'effects'>,
+): ConditionStanding => ({
+  effect: effectOf(condition.type, effects),
+  suspicious: isSuspicious(condition, suspicious),
+});
+
+const effectOf = (type: string, effects: ConditionPolicy['effects']): ConditionEffect =>
+  (Object.hasOwn(effects, type) ? effects[type] : undefined) ?? 'tell';
+
+/** Types of the true conditions, sorted and separated by commas; null: none. */
+export function trueTypes(conditions: readonly ConditionRow[]): string | null {
+  if (conditions.length === 0) return null;
+  const types = conditions.flatMap(({ type, status }) => (status === 'True' ? [type] : []));
+  return types.length === 0 ? null : [...new Set(types)].toSorted().join(',');
+}
+
 /** The holds that true conditions put on their slots, beside those of operators. */
 export function conditionHolds(
   conditions: readonly ConditionRow[],
@@ -172,15 +210,60 @@ export function conditionHolds(
   const holds = new Map<string, HoldRow>();
   for (const { provider, slotId, type, source, status, reason } of conditions) {
     if (status !== 'True') continue;
-    if ([FLEET, provider].some((scope) => suspicious.has(`${scope} ${type}`))) continue;
-    for (const kind of HOLDS[policy.effects[type] ?? 'tell']) {
+    if (isSuspicious({ provider, type }, suspicious)) continue;
+    for (const kind of HOLDS[effectOf(type, policy.effects)]) {
       const key = `${slot(provider, slotId)} ${kind}`;
       if (holds.has(key)) continue;
-      const setBy = `condition ${type}`;
+      const setBy = `${BY_CONDITION}${type}`;
       holds.set(key, {
         ...{ provider, slotId, kind, setBy, reason: `${source}: ${reason}`, untilMs: null },
       });
     }
   }
   return [...holds.values()];
+}
+
+/** All holds. One that an operator set without an end stands for a condition's of its kind. */
+export function withConditionHolds(
+  holds: readonly HoldRow[],
+  ofConditions: readonly HoldRow[],
+): readonly HoldRow[] {
+  if (ofConditions.length === 0) return holds;
+  const keyOf = ({ provider, slotId, kind }: HoldRow) => `${slot(provider, slotId)} ${kind}`;
+  const lasting = new Set(holds.filter(({ untilMs }) => untilMs === null).map(keyOf));
+  return [...holds, ...ofConditions.filter((hold) => !lasting.has(keyOf(hold)))];
+}
+
+/** Types that are counted apart; the others together, because anybody may invent types. */
+const TYPES_COUNTED = 50;
+const OTHER_TYPES = 'other';
+
+export interface ConditionCount {
+  readonly provider: ProviderName;
+  readonly type: string;
+  readonly status: Exclude<ConditionStatus, 'False'>;
+  readonly machines: number;
+}
+
+/** Slots by provider, type and present status, without those that are well. */
+export function conditionCounts(
+  conditions: Iterable<ConditionRow>,
+  nowMs: number,
+): ConditionCount[] {
+  const open = [...conditions].flatMap((each) => {
+    const status = statusOf(each, nowMs);
+    return status === 'False' ? [] : [{ ...each, status }];
+  });
+  const types = new Set(open.map(({ type }) => type));
+  const ours = Object.keys(CONDITION_TYPES).filter((type) => types.has(type));
+  const kept = new Set([...new Set([...ours, ...[...types].toSorted()])].slice(0, TYPES_COUNTED));
+  const labelOf = (type: string) => (kept.has(type) ? type : OTHER_TYPES);
+  const groups = Map.groupBy(open, ({ provider, type, status }) =>
+    [provider, labelOf(type), status].join(' '),
+  );
+  return [...groups.values()].map((group) => {
+    const { provider, type, status } = group[0]!;
+    const machines = new Set(group.map(({ slotId }) => slotId)).size;
+    return { provider, type: labelOf(type), status, machines };
+  });
 }

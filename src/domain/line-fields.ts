@@ -1,3 +1,4 @@
+import { trueTypes } from './conditions.ts';
 import type { SlotFacts } from './machine.ts';
 import { forTraits, TRAITS } from './traits.ts';
 
@@ -44,6 +45,13 @@ export const LINE_FIELDS = {
     isRare: true,
     note: '`chronic`: it was recovered too often. `retired`: it is not used again.',
     of: ({ row }) => row?.quarantine?.cause ?? null,
+  },
+  conditions: {
+    label: 'Conditions',
+    isWide: true,
+    isRare: true,
+    note: 'Comma-separated types of its true conditions, sorted.',
+    of: ({ conditions }) => trueTypes(conditions),
   },
   address: {
     label: 'Address',

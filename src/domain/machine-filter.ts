@@ -1,3 +1,4 @@
+import { CONDITION_TYPE } from './conditions.ts';
 import { HOLD_KINDS, type HoldKind } from './machine.ts';
 import { labelFault } from './labels.ts';
 import { STATES, SUBSTATES } from './states.ts';
@@ -5,8 +6,8 @@ import { TRAIT_NAMES, type TraitName } from './traits.ts';
 
 /**
  * A filter for lists of machines, as people write it: `state:Running,silent provider:equinix
- * location:fr2 label:rack=b4 hold:no-recover since>2h needs-human chronic` and words that must occur. All
- * terms must match; of comma-separated values, one must match. Quotes enclose a value or word with
+ * location:fr2 label:rack=b4 hold:no-recover condition:disk-failing since>2h needs-human chronic` and
+ * words that must occur. All terms must match; of comma-separated values, one must match. Quotes enclose a value or word with
  * blanks. The page, the API and the commands give it the same meaning.
  */
 export interface MachineFilter {
@@ -22,6 +23,8 @@ export type FilterTerm =
   | { readonly kind: 'label'; readonly values: readonly string[] }
   /** Empty: any hold. */
   | { readonly kind: 'hold'; readonly values: readonly HoldKind[] }
+  /** Types of true conditions; empty: any. */
+  | { readonly kind: 'condition'; readonly values: readonly string[] }
   /** Age, milliseconds. */
   | { readonly kind: 'since' | 'heard'; readonly above: boolean; readonly ageMs: number }
   | { readonly kind: (typeof PLAIN_TERMS)[number] }
@@ -84,7 +87,7 @@ function readPart(part: string): FilterTerm | string | null {
   return readNamed(named[1]!, values);
 }
 
-const KEYS: readonly string[] = ['state', 'provider', 'label', 'hold', ...TRAIT_NAMES];
+const KEYS: readonly string[] = ['state', 'provider', 'label', 'hold', 'condition', ...TRAIT_NAMES];
 const isKey = (name: string): boolean => KEYS.includes(name);
 const isTrait = (name: string): name is TraitName =>
   (TRAIT_NAMES as readonly string[]).includes(name);
@@ -93,6 +96,7 @@ function readNamed(key: string, values: readonly string[]): FilterTerm | string 
   if (key === 'hold') return readHolds(values);
   if (values.length === 0) return `after ${key}: a value is missing`;
   if (key === 'state') return readStates(values);
+  if (key === 'condition') return readConditions(values);
   if (key === 'label') return readLabels(values);
   return isTrait(key) ? { kind: 'trait', name: key, values } : { kind: 'provider', values };
 }
@@ -130,6 +134,13 @@ function readHolds(values: readonly string[]): FilterTerm | string {
   );
   if (known.length === kinds.length) return { kind: 'hold', values: known };
   return `holds are ${HOLD_KINDS.join(', ')}, or any`;
+}
+
+function readConditions(values: readonly string[]): FilterTerm | string {
+  const types = values.filter((value) => value !== 'any');
+  const strange = types.find((type) => !CONDITION_TYPE.test(type));
+  if (strange === undefined) return { kind: 'condition', values: types };
+  return `${strange} is no type of a condition; give a name such as disk-failing, or any`;
 }
 
 function readAge(kind: 'since' | 'heard', above: boolean, text: string): FilterTerm | string {

@@ -178,8 +178,10 @@ function limitsOf({ row, holds, penalty, requests }: SlotFacts, loss: LossPolicy
 const sameTold = (a: ViewDetails, b: ViewDetails): boolean =>
   TOLD.every((key) => a[key] === b[key]) && a.holds.length === b.holds.length;
 
-const activeHolds = (facts: SlotFacts, nowMs: number): HoldKind[] =>
-  facts.holds.filter((hold) => isInForce(hold, nowMs)).map(({ kind }) => kind);
+/** An operator's hold with an end may be beside a condition's of the same kind. */
+const activeHolds = (facts: SlotFacts, nowMs: number): HoldKind[] => [
+  ...new Set(facts.holds.filter((hold) => isInForce(hold, nowMs)).map(({ kind }) => kind)),
+];
 
 /** The first matching rule decides. */
 function placeOf(facts: SlotFacts, moment: Moment): ViewState {

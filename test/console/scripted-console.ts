@@ -39,9 +39,10 @@ export const EMPTY = {
   events: { newest: async () => '0', append: async () => undefined },
   webhooks: { repository: { list: nothing, deliveries: nothing }, configured: [] },
   submission: {},
+  conditions: { report: none, ofSlot: nothing },
 } as unknown as Pick<
   ConsoleDeps,
-  'accounts' | 'events' | 'webhooks' | 'submission' | keyof ConsoleViews
+  'accounts' | 'events' | 'webhooks' | 'submission' | 'conditions' | keyof ConsoleViews
 >;
 
 /** A console of an empty fleet on a free loopback port, apart from the test's own parts. */

@@ -143,6 +143,7 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
     facts: () => undefined,
     isElsewhere: (name) => all.get(name)?.elsewhere ?? false,
     isOverdue: () => false,
+    standing: () => ({ effect: 'tell', suspicious: false }),
     budget: () => [{ scope: 'fleet', permits: 1, budget: 2 }],
     guard(summary) {
       guard = summary;
@@ -179,6 +180,7 @@ export function entryOf(each: MachineSummary): MachineEntry {
       needsHuman: needsHuman(each),
       labels: each.labels ?? null,
       cause: each.cause ?? null,
+      conditions: each.conditions ?? null,
       provider: providerName(each.provider),
       machineId: each.machineId === null ? null : machineId(each.machineId),
       holds: each.holds as readonly HoldKind[],

@@ -7,6 +7,7 @@ import {
   GRANT_MS,
   GRANT_RETRY_MS,
   LOGIN_CODE_MS,
+  ROLES,
   SESSION_IDLE_MS,
   SESSION_MAX_MS,
 } from '../../src/domain/access.ts';
@@ -39,6 +40,17 @@ const session = (at: number, change: object = {}) => ({
 });
 
 export function accessContract(s: BmdbStage): void {
+  it.each(ROLES)('the role %s is stored with tokens, logins and links', async (role) => {
+    const { tokens, sessions, codes } = s.h.bmdb.access;
+    await tokens.add(token('a', { role }));
+    await sessions.open(session(1, { role }));
+    const link = { name: 'ann', identity: null, providers: null, tokenId: null };
+    await codes.add({ ...link, digest: digestOf('code'), role });
+    expect(await tokens.find('a', digestOf('a'), SIGNAL)).toMatchObject({ role });
+    expect(await sessions.list(SIGNAL)).toMatchObject([{ role }]);
+    expect(await codes.redeem(digestOf('code'))).toMatchObject({ role });
+  });
+
   describe('tokens', () => {
     const repository = () => s.h.bmdb.access.tokens;
     const others = () => s.h.other.access.tokens;

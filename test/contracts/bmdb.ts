@@ -2,6 +2,7 @@ import { describe } from 'vitest';
 import { accessContract } from './bmdb-access.ts';
 import { agentStartContract } from './bmdb-agent-start.ts';
 import { backoffContract } from './bmdb-backoff.ts';
+import { conditionsContract } from './bmdb-conditions.ts';
 import { decisionsContract } from './bmdb-decisions.ts';
 import { deprovisionContract } from './bmdb-deprovision.ts';
 import { eligibilityContract } from './bmdb-eligibility.ts';
@@ -61,6 +62,7 @@ export const AREAS = {
     recordsContract,
     installsContract,
     inspectionContract,
+    conditionsContract,
   ],
   requests: [
     ...[requestsContract, decisionsContract, ordersContract, withdrawalsContract],

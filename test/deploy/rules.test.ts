@@ -17,7 +17,7 @@ import { testRows } from '../support/rows.ts';
 /** Specified severity and duration; the thresholds are in the cases. */
 const SPECIFIED = `
   Down c 5m; NotReady w 5m; NoLiveSession c 2m; GuardFrozen c 5m; GuardBlind c 5m; MachinesLost w 10m;
-  NeedHuman w 15m; MachinesChronic w 15m; BudgetSpent w 30m; MachinesOverdue w 30m; ListingOld w; CircuitOpen w 10m; Orphans w 1h;
+  NeedHuman w 15m; MachinesChronic w 15m; MachineConditions w 15m; BudgetSpent w 30m; MachinesOverdue w 30m; ListingOld w; CircuitOpen w 10m; Orphans w 1h;
   CreationUnsettled w; DeprovisionStuck w; ReinstallsMany c; HostKeyChanged c; InsecureSsh w;
   HeartbeatsRefused w 10m; DatabaseFailing w 5m; WorkLost w; ActorsCrashing w; EventLoopSlow w 5m;
   CertificateExpiring w; CertificateExpiring c; WebhookDeadLetters w; EventsWaiting w; VersionSkew i 24h; LoopStalled w`;

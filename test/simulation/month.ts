@@ -152,8 +152,10 @@ export async function runMonth(options: MonthOptions): Promise<MonthFigures> {
   const liesAbout = well.slice(0, Math.ceil(machines / 2));
   const lie = (at: number) => {
     const slot = liesAbout[at];
-    if (!slot)
+    if (!slot) {
+      after(HOUR, () => (drainedByLies = drainedFor(world, LIE)));
       return after(DAY, () => liesAbout.forEach((each) => report(each, LIE, 'gpud', 'False')));
+    }
     lies += 1;
     report(slot, LIE, 'gpud', 'True');
     after(20 * MINUTE, () => lie(at + 1));
@@ -204,6 +206,8 @@ function* brokenPromises(figures: Judged): Iterable<string> {
   if (machinesCreated > options.machines + replacements) {
     yield `${machinesCreated} machines were created for a target of ${options.machines}`;
   }
+  if (figures.drainedByLies > 0) yield `${figures.drainedByLies} members left for lies`;
+  if (figures.lies === 0 || figures.disksDied === 0) yield 'no checker lied, or no disk died';
   if (figures.interruptedWell > 0)
     yield `${figures.interruptedWell} well machines were interrupted`;
 }

@@ -3,6 +3,7 @@ import { createMirror, type Mirror } from '../../src/actors/mirror/mirror.ts';
 import type { Heard } from '../../src/adapters/agents/port.ts';
 import type { BmdbChanges, BmdbSnapshot } from '../../src/adapters/bmdb/port.ts';
 import type { Listing } from '../../src/adapters/provider/port.ts';
+import type { ConditionPolicy } from '../../src/domain/conditions.ts';
 import { cursor } from '../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
@@ -48,7 +49,9 @@ export interface MirrorStand {
   stop(): Promise<number>;
 }
 
-export function mirrorStand(periods: { scanMs?: number; listMs?: number } = {}): MirrorStand {
+export function mirrorStand(
+  periods: { scanMs?: number; listMs?: number; conditions?: ConditionPolicy } = {},
+): MirrorStand {
   const clock = createSimulatedClock();
   const script = scriptedBmdb(() => clock.now());
   const heard$ = new Subject<Heard>();

@@ -66,6 +66,7 @@ export function viewAt(
     location: 'lab',
     labels: null,
     cause: null,
+    conditions: null,
     members: [],
     lastHeartbeatAtMs: null,
     holds,

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { isAtLeast } from '../../src/domain/access.ts';
 import { described, MACHINE_VERBS, type MachineVerb } from '../../src/domain/verbs.ts';
 import { offersOf } from '../api/machine.ts';
 import { whoami } from '../api/resources.ts';
@@ -34,7 +35,7 @@ export function Actions({ verbs: all, slots, checked, etag, seen }: ActionsProps
   const refusalOf = (verb: MachineVerb) => refusals.get(verb) ?? null;
   const verbs = offers === undefined ? all : all.filter((verb) => refusals.has(verb));
   if (person === undefined) return null;
-  if (person.role === 'viewer') return <OnlyLook />;
+  if (!isAtLeast(person.role, 'operator')) return <OnlyLook />;
   return (
     <>
       <div className="actions" role="group" aria-label={texts.acts.title}>

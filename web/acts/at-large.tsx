@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { isAtLeast } from '../../src/domain/access.ts';
 import { whoami } from '../api/resources.ts';
 import { texts } from '../texts.ts';
 import { AskDialog } from './action-dialog.tsx';
@@ -20,7 +21,7 @@ export function AskButton({ label, subject, wish, provider, timed }: AtLargeProp
   const [open, setOpen] = useState(false);
   const [hours, setHours] = useState('');
   const { data: person } = useQuery(whoami);
-  if (person === undefined || person.role === 'viewer') return null;
+  if (person === undefined || !isAtLeast(person.role, 'operator')) return null;
   const { providers } = person;
   const untilMs = untilOf(hours);
   const mayAct = providers === null || (provider !== null && providers.includes(provider));
@@ -61,10 +62,10 @@ export function AskButton({ label, subject, wish, provider, timed }: AtLargeProp
   );
 }
 
-/** Tells a viewer that acting needs another role. */
+/** Tells who may not act that acting needs another role. */
 export function OnlyLook() {
   const { data: person } = useQuery(whoami);
-  if (person?.role !== 'viewer') return null;
+  if (person === undefined || isAtLeast(person.role, 'operator')) return null;
   return (
     <p className="quiet">
       {texts.acts.onlyLook} <a href="/login">{texts.pages.login}</a>

@@ -60,6 +60,8 @@ export interface Mirror {
   known(): FleetRows | null;
   /** Slots under a penalty after a failed creation, as of the last read. */
   penalties(): readonly PenaltyRow[];
+  /** Types of conditions that too many machines have; see `isSuspicious`. */
+  suspicious(): ReadonlySet<string>;
   /** Holders of jobs, as of the last read. */
   leases(): readonly LeaseRow[];
   /** Open and unresolved intents, as of the last read; null before the first. */
@@ -110,6 +112,7 @@ export function createMirror(options: MirrorOptions): Mirror {
     facts: () => state.facts,
     known: () => (state.readAt === null ? null : state.fleet()),
     penalties: () => state.penalties,
+    suspicious: () => state.suspicious,
     sessions: () => state.known.sessions,
     leases: () => state.known.leases,
     intents: () => (state.readAt === null ? null : state.intents),

@@ -236,7 +236,7 @@ export const NOTHING_AROUND: Around = { intents: [], holds: [], penalties: [], c
 export function keepEqual(before: Around, after: Around): Around {
   const intents = keep(before.intents, after.intents, ({ witness }) => witness);
   const holds = keep(before.holds, after.holds, (hold) =>
-    [hold.provider, hold.slotId, hold.kind].join(' '),
+    [hold.provider, hold.slotId, hold.kind, hold.setBy].join(' '),
   );
   const penalties = keep(before.penalties, after.penalties, ({ provider, slotId }) =>
     [provider, slotId].join(' '),
@@ -317,6 +317,7 @@ export const sameButTimes = (a: MachineView, b: MachineView): boolean =>
   a.machineId === b.machineId &&
   a.providerId === b.providerId &&
   a.address === b.address &&
+  a.conditions === b.conditions &&
   TRAIT_NAMES.every((name) => a[name] === b[name]) &&
   a.holds.length === b.holds.length &&
   a.holds.every((hold, at) => hold === b.holds[at]);

@@ -3,7 +3,13 @@ import type { BmdbSurroundings, MachineReading } from '../../adapters/bmdb/port.
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { PoolRow } from '../../domain/balancing/pool-row.ts';
-import { conditionHolds, machineCounts, type ConditionPolicy } from '../../domain/conditions.ts';
+import {
+  conditionHolds,
+  machineCounts,
+  suspiciousTypes,
+  withConditionHolds,
+  type ConditionPolicy,
+} from '../../domain/conditions.ts';
 import { assembling, mergeListing, type KnownListing } from '../../domain/assemble.ts';
 import { providerOf, type MachineId, type ProviderName } from '../../domain/ids.ts';
 import type { SessionId, Slot } from '../../domain/ids.ts';
@@ -95,6 +101,8 @@ export function createMirrorState(options: MirrorStateOptions) {
   /** A single read found a machine gone, so its slot may have no reference left. */
   let isRowGone = false;
   let around = NOTHING_AROUND;
+  /** See `suspiciousTypes`. */
+  let suspicious: ReadonlySet<string> = new Set();
   let facts = new Map<Slot, SlotFacts>();
   const kept: FleetFacts = {
     ...{ sessions: [], providerHolds: [], leases: [], guard: [], pools: [], requests: [] },
@@ -173,8 +181,10 @@ export function createMirrorState(options: MirrorStateOptions) {
     const before = around;
     // A scan has all machines; the ones known before a read of changes are close enough to count.
     const all = 'gone' in read ? rows.all() : read.machines;
-    const holds = conditionHolds(read.conditions, machineCounts(all), conditions);
-    around = keepEqual(before, { ...read, holds: [...read.holds, ...holds] });
+    const counts = machineCounts(all);
+    const holds = conditionHolds(read.conditions, counts, conditions);
+    suspicious = suspiciousTypes(read.conditions, counts, conditions);
+    around = keepEqual(before, { ...read, holds: withConditionHolds(read.holds, holds) });
     kept.providerHolds = read.providerHolds;
     kept.leases = read.leases;
     kept.replacements = read.replacements;
@@ -266,6 +276,9 @@ export function createMirrorState(options: MirrorStateOptions) {
     },
     get penalties() {
       return around.penalties;
+    },
+    get suspicious() {
+      return suspicious;
     },
     /** All rows as currently known. */
     fleet: () => {

@@ -137,6 +137,10 @@ export const METRICS = {
     shepherd_provision_intent_oldest_seconds: 'Age of the oldest unfinished creation, or 0.',
     redfish_bmc_unresponsive: 'BMCs that accept connections but have not answered for 15 minutes.',
   }),
+  ...gauges('fleet', ['provider', 'type', ['status', ['True', 'Unknown']]], {
+    shepherd_machine_conditions:
+      'Machines with a condition, by type and status; of more than 50 types, the last by name are together as other.',
+  }),
   ...gauges('fleet', ['scope', ['state', GUARD_STATES]], {
     shepherd_guard_state: 'Is 1 for the current state of the guard of the scope.',
   }),

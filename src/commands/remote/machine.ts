@@ -2,6 +2,7 @@ import { NotFound, UsageError } from '../../domain/errors.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { factLines, timeText, told, untilText, whenText, type LabelledValue } from '../layout.ts';
 import type { Explanation, History, Machine, RequestList, Request } from './answers.ts';
+import { conditionText } from './conditions.ts';
 import { findNamed, named, pathOf } from './names.ts';
 import type { Session, CommandOutput } from './session.ts';
 import { fingerprintOf } from '../../adapters/ssh/port.ts';
@@ -131,6 +132,7 @@ function machineFacts(whole: MachineWhole): LabelledValue[] {
     ],
     ['cooldown', told(shelf, ({ untilMs, cause }) => `${untilText(untilMs, atMs)}: ${cause}`)],
     ...(machineId === null ? [] : tenancyFacts(whole)),
+    ...conditionFacts(machine),
     ...holdFacts(machine),
     ...requestFacts(whole),
   ];
@@ -172,12 +174,14 @@ function tenancyFacts(whole: MachineWhole): LabelledValue[] {
   ];
 }
 
+const TOLD_APART: ReadonlySet<string> = new Set(['machineId', 'address', 'conditions']);
 const hardwareFacts = (machine: Machine): LabelledValue[] => [
   ['device', `${machine.providerId ?? 'none'}, ${machine.status ?? 'no status yet'}`],
   ['address', machine.address ?? 'unknown'],
-  ...LINE_FIELD_NAMES.filter((name) => name !== 'machineId' && name !== 'address').map(
-    (name): LabelledValue => [name, machine[name] ?? (lineField(name).isRare ? null : 'unknown')],
-  ),
+  ...LINE_FIELD_NAMES.filter((name) => !TOLD_APART.has(name)).map((name): LabelledValue => [
+    name,
+    machine[name] ?? (lineField(name).isRare ? null : 'unknown'),
+  ]),
 ];
 
 function agentFacts({ machine, lines }: MachineWhole): LabelledValue[] {
@@ -302,6 +306,12 @@ function holdFacts({ holdRows, atMs }: Machine): LabelledValue[] {
         `${kind} by ${setBy} ${untilText(untilMs, atMs)}: ${reason}`,
       ]);
 }
+
+const conditionFacts = ({ conditionRows }: Machine): LabelledValue[] =>
+  conditionRows.map((each, at): LabelledValue => [
+    at === 0 ? 'conditions' : '',
+    conditionText(each),
+  ]);
 
 function requestFacts({ requests, machine }: MachineWhole): LabelledValue[] {
   if (requests.length === 0) return [['requests', 'none']];

@@ -131,8 +131,9 @@ function tableFor(page: Pages, fleet: Fleet, width: number): string {
   ].join('\n');
 }
 
-const notesOf = ({ reason, holds }: MachineRow): string[] => [
+const notesOf = ({ reason, conditions, holds }: MachineRow): string[] => [
   ...(reason === null ? [] : [reason]),
+  ...(conditions === undefined ? [] : [`condition ${conditions}`]),
   ...holds.map((kind) => `hold ${kind}`),
 ];
 

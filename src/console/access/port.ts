@@ -3,11 +3,11 @@ import type { Role } from '../../domain/access.ts';
 export { ROLES, type Role } from '../../domain/access.ts';
 
 /**
- * What a route, or a verb in a request, demands. `see`: any page or answer. `operate`: what a
- * machine survives. `destroy`: what erases data or gives something up. `administer`: access,
- * webhooks and daemons, only for the whole fleet.
+ * What a route, or a verb in a request, demands. `see`: any page or answer. `report`: conditions of
+ * machines. `operate`: what a machine survives. `destroy`: what erases data or gives something up.
+ * `administer`: access, webhooks and daemons, only for the whole fleet.
  */
-export const RIGHTS = ['see', 'operate', 'destroy', 'administer'] as const;
+export const RIGHTS = ['see', 'report', 'operate', 'destroy', 'administer'] as const;
 export type Right = (typeof RIGHTS)[number];
 
 /** The caller, as far as it is known. */

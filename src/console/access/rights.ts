@@ -2,8 +2,9 @@ import { ROLES, type Person, type Right, type Role } from './port.ts';
 
 const HELD: Readonly<Record<Role, readonly Right[]>> = {
   viewer: ['see'],
-  operator: ['see', 'operate'],
-  admin: ['see', 'operate', 'destroy', 'administer'],
+  checker: ['see', 'report'],
+  operator: ['see', 'report', 'operate'],
+  admin: ['see', 'report', 'operate', 'destroy', 'administer'],
 };
 
 /** Maximum machines in one request by anybody but an admin. */

@@ -8,6 +8,7 @@ import type { Inspector } from '../../adapters/inspector/port.ts';
 import { addStream, type StreamDeps } from '../stream/stream.ts';
 import type { ConsoleViews, WebhooksView } from '../views.ts';
 import { addAbout, type AboutDeps } from './about.ts';
+import { addConditions, type ConditionsDeps } from './conditions.ts';
 import { addDaemons } from './daemons.ts';
 import type { SubmissionMeans } from './submit/submit.ts';
 import { addSubmission } from './submit/requests.ts';
@@ -27,7 +28,14 @@ import { addWebhooks } from './webhooks.ts';
 import { PROBLEMS, PROBLEM_CODES, Problem, type ProblemCode } from './problem.ts';
 
 export interface ApiDeps
-  extends ConsoleViews, MachinesDeps, FleetDeps, StreamDeps, ProvidersDeps, AboutDeps {
+  extends
+    ConsoleViews,
+    MachinesDeps,
+    FleetDeps,
+    StreamDeps,
+    ProvidersDeps,
+    ConditionsDeps,
+    AboutDeps {
   readonly access: Access;
   /** Null: it is off. */
   readonly inspector: Inspector | null;
@@ -64,6 +72,7 @@ function addResources(api: Api, deps: ApiDeps): void {
   addProviders(api, deps);
   addInsight(api, deps.insight, deps.history);
   addMachineParts(api, deps);
+  addConditions(api, deps);
   addRecords(api, deps.records);
   addStats(api, deps);
   addDaemons(api, deps);

@@ -4,6 +4,11 @@ import { slot } from '../../domain/ids.ts';
 import { Milliseconds, named, text } from './schemas.ts';
 
 const nothing = {};
+const CONDITION = {
+  condition: text.describe('Its type, such as `disk-failing`.'),
+  source: text.describe('Who reported it.'),
+  status: text.describe('`True`, `False` or `Unknown`.'),
+};
 
 /** Details of each event type beside the common fields. More may be added. */
 const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> = {
@@ -25,6 +30,9 @@ const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> 
   'hold.set': { kind: text.describe('Kind of the hold, such as `no-recover`.') },
   'hold.removed': { kind: text },
   'hold.expired': { kind: text },
+  'condition.set': CONDITION,
+  'condition.cleared': CONDITION,
+  'condition.unknown': CONDITION,
   'request.filed': { key: text, verb: text, batch: text.nullable() },
   'request.settled': { key: text, verb: text, state: text.describe('`done` or `refused`.') },
   'guard.frozen': {

@@ -12,6 +12,7 @@ import {
   type PartOf,
 } from '../../domain/machine.ts';
 import { DRAIN_ENDS, MEMBER_STATES } from '../../domain/balancing/members.ts';
+import { CONDITION_EFFECTS, CONDITION_STATUSES } from '../../domain/conditions.ts';
 import { MachineRowSchema, Milliseconds, named } from './schemas.ts';
 
 const text = z.string();
@@ -35,6 +36,25 @@ function partSchema<Name extends PartName>(name: Name): z.ZodObject<PartShape<Na
   });
   return z.object(Object.fromEntries(shape) as unknown as PartShape<Name>);
 }
+
+export const ConditionSchema = named(
+  'Condition',
+  z.object({
+    type: text.describe('Such as `disk-failing`.'),
+    source: text.describe('`agent`, `provider`, or who reported it, as in the audit.'),
+    status: z
+      .enum(CONDITION_STATUSES)
+      .describe('Now. `Unknown` is neither OK nor a failure; an expired `False` is unknown.'),
+    reason: text,
+    detail: text,
+    sinceMs: Milliseconds,
+    expiresAtMs: Milliseconds.nullable().describe('Null: never.'),
+    effect: z.enum(CONDITION_EFFECTS).describe('What it does while it is true.'),
+    suspicious: z
+      .boolean()
+      .describe('Too many machines have this condition together, so it only tells.'),
+  }),
+);
 
 /** Everything that the daemon holds in memory about one machine. */
 export const MachineSchema = named(
@@ -69,6 +89,7 @@ export const MachineSchema = named(
         untilMs: Milliseconds.nullable(),
       }),
     ),
+    conditionRows: listOf(ConditionSchema).describe('Conditions that are not `False`.'),
     requests: listOf(
       z.object({
         key: text,

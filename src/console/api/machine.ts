@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { statusOf, type ConditionRow } from '../../domain/conditions.ts';
 import { currentHeartbeat, handOutRefusal, installState } from '../../domain/eligibility.ts';
 import { slot, slotIdOf } from '../../domain/ids.ts';
 import { lineOf } from '../../domain/line-fields.ts';
@@ -93,6 +94,13 @@ export function etagOf(entry: MachineEntry, fleet: Pick<FleetView, 'facts'>): st
   return `"${createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)}"`;
 }
 
+/** A condition with its present status and its effect. */
+export const shownCondition = (row: ConditionRow, fleet: FleetView) => ({
+  ...row,
+  ...fleet.standing(row),
+  status: statusOf(row, fleet.nowMs()),
+});
+
 type MachineAnswer = z.output<typeof MachineSchema>;
 
 /**
@@ -125,6 +133,9 @@ export function machineDetail(entry: MachineEntry, fleet: FleetView): MachineAns
     permit: row?.permit ?? false,
     conflict: facts?.conflict ?? null,
     holdRows: facts?.holds ?? [],
+    conditionRows: (facts?.conditions ?? [])
+      .map((each) => shownCondition(each, fleet))
+      .filter(({ status }) => status !== 'False'),
     requests: facts?.requests ?? [],
     order: row?.order ?? null,
     work: row?.work ?? [],

@@ -114,6 +114,8 @@ function matcherOfTerm(term: FilterTerm, { isOverdue }: MatchMeans): Matcher {
         term.values.length === 0
           ? view.holds.length > 0
           : view.holds.some((kind) => term.values.includes(kind));
+    case 'condition':
+      return ({ view: { conditions } }) => isAmong(conditions, term.values);
     case 'since':
       return ({ sinceMs }, _text, nowMs) => nowMs - sinceMs > term.ageMs === term.above;
     case 'heard':
@@ -131,3 +133,8 @@ function matcherOfTerm(term: FilterTerm, { isOverdue }: MatchMeans): Matcher {
       return (_entry, text) => text().includes(term.text);
   }
 }
+
+/** @param conditions types, separated by commas. @param wanted empty: any. */
+const isAmong = (conditions: string | null, wanted: readonly string[]): boolean =>
+  conditions !== null &&
+  (wanted.length === 0 || conditions.split(',').some((type) => wanted.includes(type)));

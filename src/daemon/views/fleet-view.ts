@@ -1,5 +1,6 @@
 import type { GuardView } from '../../actors/guard/watch.ts';
 import type { FleetView, GuardSummary, StateCounts } from '../../console/port.ts';
+import { standingOf } from '../../domain/conditions.ts';
 import { needsMirror } from '../../domain/daemons.ts';
 import type { Slot } from '../../domain/ids.ts';
 import { guardEnd } from '../../domain/recovery/guard-rules.ts';
@@ -12,6 +13,7 @@ import type { DaemonParts } from '../parts.ts';
 export function fleetView(parts: DaemonParts): FleetView {
   const { board, mirror, keeper, loss, permits, health } = parts;
   const { nowMs } = mirror;
+  const { conditions: effects } = parts.config;
   const counts = (): StateCounts => {
     const found = board.counts();
     return Object.fromEntries(STATES.map((state) => [state, found[state] ?? 0])) as StateCounts;
@@ -45,6 +47,7 @@ export function fleetView(parts: DaemonParts): FleetView {
     isElsewhere: (slot) =>
       worksElsewhere(facts(slot)?.row ?? null, keeper.current()?.sessionId ?? null),
     isOverdue: parts.isOverdue,
+    standing: (condition) => standingOf(condition, mirror.suspicious(), { effects }),
     budget: permits.use,
   };
 }

@@ -3,6 +3,7 @@ import { provisionerJob } from '../../actors/leases.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { GaugeName, Metrics } from '../../adapters/metrics/port.ts';
 import type { HealthReport } from '../../console/port.ts';
+import { conditionCounts } from '../../domain/conditions.ts';
 import {
   DAEMON_ROLES,
   needsMirror,
@@ -76,6 +77,7 @@ const REPLACED: readonly GaugeName[] = [
   'shepherd_machines_chronic',
   'shepherd_machines_overdue',
   'shepherd_machines_retired',
+  'shepherd_machine_conditions',
   'shepherd_guard_permits',
   'shepherd_guard_budget',
   'shepherd_provision_intent_oldest_seconds',
@@ -113,6 +115,10 @@ function tellMachines({
   for (const provider of providers.keys())
     metrics.set('shepherd_machines_retired', { provider }, 0);
   for (const { provider } of retired) metrics.count('shepherd_machines_retired', { provider });
+  const conditions = [...mirror.facts().values()].flatMap((facts) => facts.conditions);
+  for (const { machines, ...labels } of conditionCounts(conditions, mirror.nowMs())) {
+    metrics.set('shepherd_machine_conditions', labels, machines);
+  }
   for (const use of permits.use()) {
     metrics.set('shepherd_guard_permits', { scope: use.scope }, use.permits);
     metrics.set('shepherd_guard_budget', { scope: use.scope }, use.budget);

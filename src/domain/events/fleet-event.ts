@@ -20,6 +20,9 @@ export const EVENT_TYPES = [
   'hold.set',
   'hold.removed',
   'hold.expired',
+  'condition.set',
+  'condition.cleared',
+  'condition.unknown',
   'request.filed',
   'request.settled',
   'guard.frozen',
@@ -167,6 +170,9 @@ const TYPES_OF: Readonly<Record<string, readonly EventType[]>> = {
   deprovisioned: ['machine.deprovisioned'],
   held: ['hold.set'],
   unheld: ['hold.removed'],
+  conditionSet: ['condition.set'],
+  conditionCleared: ['condition.cleared'],
+  conditionUnknown: ['condition.unknown'],
 };
 
 /** Kinds of lines that may become events of these types. */
@@ -175,8 +181,16 @@ export const slotKindsOf = (types: readonly EventType[]): readonly string[] =>
     .filter(([, told]) => told.some((type) => types.includes(type)))
     .map(([kind]) => kind);
 
+/** A line in a slot's log, as far as its event depends on it. */
+export interface SlotLine {
+  readonly kind: string;
+  readonly reason: string;
+  readonly actor: string;
+  readonly to: string | null;
+}
+
 /** The event form of the line; null: the line is no event. */
-export function eventOfLine(kind: string, reason: string): LineEvent | null {
+export function eventOfLine({ kind, reason, actor, to }: SlotLine): LineEvent | null {
   const [type] = Object.hasOwn(TYPES_OF, kind) ? TYPES_OF[kind]! : [];
   if (type === undefined) return null;
   switch (kind) {
@@ -198,6 +212,12 @@ export function eventOfLine(kind: string, reason: string): LineEvent | null {
     case 'unheld': {
       const [what, why] = parted(reason);
       return { type, reason: why, details: { kind: what } };
+    }
+    case 'conditionSet':
+    case 'conditionCleared':
+    case 'conditionUnknown': {
+      const [condition, why] = parted(reason);
+      return { type, reason: why, details: { condition, source: actor, status: to } };
     }
     default:
       return { type, reason, details: {} };

@@ -8,6 +8,7 @@ import {
   serveWaitEndMs,
 } from '../eligibility.ts';
 import { drainText } from '../balancing/members.ts';
+import { isOfCondition } from '../conditions.ts';
 import type {
   GuardRow,
   HoldKind,
@@ -118,7 +119,9 @@ function holds({ facts, moment }: At, work: ExplainedWork, process: Process | nu
     .map(({ kind, setBy, reason, untilMs }) => {
       const phrase = `${setBy}'s hold ${kind} forbids ${FORBIDS[work]}`;
       const verb = kind === 'retired' ? 'unretire' : 'unhold';
-      const endedBy = `an operator: shepherd machine ${verb}`;
+      const endedBy = isOfCondition({ setBy })
+        ? 'the source of the condition: shepherd machine condition clear'
+        : `an operator: shepherd machine ${verb}`;
       const end = untilMs === null ? '' : '; or its end';
       return way('hold', `${phrase}: ${reason}`, `${endedBy}${end}`, { endsAtMs: untilMs, phrase });
     });

@@ -1,4 +1,5 @@
 import { spanText, visibleText } from '../../lib/texts.ts';
+import type { ConditionRow } from '../conditions.ts';
 import { isHeld } from '../eligibility.ts';
 import type { Process } from '../machine.ts';
 import { nextStep, type LadderEnd, type LadderStep } from '../recovery/ladder.ts';
@@ -39,6 +40,7 @@ export function explanationOf(facts: ExplanationFacts, moment: ExplanationMoment
       sinceMs,
       reason: story.reason,
       needsPerson: at.row !== null && isUnheardTooLong(at.row, moment),
+      wrong: wrongOf(facts.slot.conditions),
       ways,
       next: next.text,
       nowMs,
@@ -49,6 +51,14 @@ export function explanationOf(facts: ExplanationFacts, moment: ExplanationMoment
     next,
     overdue: isOverdue({ state, substate, ladder, usual, loss, nowMs }, sinceMs),
   };
+}
+
+/** The first true condition with its reason, and how many more there are. */
+function wrongOf(conditions: readonly ConditionRow[]): string | null {
+  const [first, ...others] = conditions.filter(({ status }) => status === 'True');
+  if (!first) return null;
+  const more = others.length === 0 ? '' : `${others.length + 1} conditions, such as `;
+  return `${more || 'condition '}${first.type} (${first.source}): ${first.reason}`;
 }
 
 /** The actor knows steps that rows do not show. Its step counts only while the states agree. */
@@ -140,18 +150,21 @@ export interface ExplanationText {
   readonly reason: string;
   /** The machine has been silent, or its agent unstartable, for too long. */
   readonly needsPerson: boolean;
+  /** Its true conditions; null: none. */
+  readonly wrong: string | null;
   readonly ways: readonly Way[];
   readonly next: string;
   readonly nowMs: number;
 }
 
 /**
- * "<state> for <span> because <reason>; it needs a person; <blocks, until when>; next: <work>
- * <when>." If the sentence is too long, it first loses the reason, then all blocks but the first.
+ * "<state> for <span> because <reason>; it needs a person; <conditions>; <blocks, until when>; next:
+ * <work> <when>." If the sentence is too long, it first loses the reason, then all blocks but the first.
  */
 export function sentenceOf({ ways, ...story }: ExplanationText): string {
-  const { place, sinceMs, needsPerson, nowMs } = story;
-  const urgent = needsPerson ? '; it needs a person' : '';
+  const { place, sinceMs, needsPerson, wrong, nowMs } = story;
+  const ill = wrong === null ? '' : `; ${clip(oneLine(wrong), PHRASE_MAX)}`;
+  const urgent = `${needsPerson ? '; it needs a person' : ''}${ill}`;
   const since = sinceMs === null ? '' : ` for ${spanText(nowMs - sinceMs)}`;
   const next = clip(oneLine(story.next), NEXT_MAX);
   const head = `${place}${since} because `;

@@ -54,7 +54,11 @@ test('V31: takes the role from the groups of the person; the name is verified', 
   expect([status, secret]).toEqual([200, expect.any(String)]);
   expect(await whoami(ann)).toEqual({
     ...{ status: 200, name: 'oidc:ann@example.org', role: 'admin', providers: null },
-    ...{ via: 'cookie', proven: true, rights: ['see', 'operate', 'destroy', 'administer'] },
+    ...{
+      via: 'cookie',
+      proven: true,
+      rights: ['see', 'report', 'operate', 'destroy', 'administer'],
+    },
   });
   // The browser keeps nothing of the journey.
   expect([...ann.cookies.get('shepherd.example.org')!.keys()]).toEqual(['__Host-shepherd']);

@@ -18,7 +18,10 @@ import { askApi, openConsole } from './console-stand.ts';
 
 const MINUTE = 60_000;
 const FLEET = [
-  machine('c', { state: 'Running', substate: 'healthy', address: '127.0.0.1:2201' }),
+  machine('c', {
+    ...{ state: 'Running', substate: 'healthy', address: '127.0.0.1:2201' },
+    conditions: 'disk-failing,raid-degraded',
+  }),
   machine('a', {
     ...{ state: 'Running', substate: 'late', location: 'da11', holds: ['no-recover'] },
     labels: 'rack=b4,team=web',

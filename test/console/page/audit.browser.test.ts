@@ -85,7 +85,7 @@ test('V29: the settings make a token that is shown once, revoke it, and end othe
   };
   expect(await whoami()).toMatchObject({
     status: 200,
-    body: { name: 'token:ci', providers: ['equinix'], rights: ['see', 'operate'] },
+    body: { name: 'token:ci', providers: ['equinix'], rights: ['see', 'report', 'operate'] },
   });
   await page.keyboard.press('Escape');
   await becomes(page, 'button:focus', 'New token');

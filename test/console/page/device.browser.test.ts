@@ -11,7 +11,7 @@ test('/device shows who asks, warns, and confirms with the code and the role of 
   const person = {
     name: 'oidc:ann',
     role: 'operator',
-    rights: ['see', 'operate'],
+    rights: ['see', 'report', 'operate'],
     providers: null,
   };
   await page.route('**/api/v1/whoami', (route) =>

@@ -3,6 +3,7 @@ import type { LiveMachine, MachineInsight, ShownPlace } from '../../../src/conso
 import type { MachineHistory } from '../../../src/console/views.ts';
 import type { SlotLine } from '../../../src/domain/history/fold.ts';
 import { PATIENCE } from '../../support/patience.ts';
+import { conditionRow } from '../../support/conditions.ts';
 import { liveWork, machineRow, slotFacts } from '../../support/facts.ts';
 import { daemon, daemonsView, OTHER } from '../daemons-script.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
@@ -90,6 +91,32 @@ test('V34: the machine page shows the history, folded except failures, the ladde
   await becomes(page, '.ladder [data-work]', /ShepherdRecovery.*rack2/s);
   const link = page.locator('.ladder [data-work] a');
   expect(await link.getAttribute('href')).toBe('https://two.example.org/');
+  await done();
+});
+
+test('shows the conditions of a machine in a panel and in the list, and no panel without any', async () => {
+  const fleet = scriptedFleet(machine('a', { conditions: 'disk-failing' }), machine('b'));
+  const bad = slotFacts({
+    conditions: [conditionRow(), conditionRow({ type: 'raid-degraded', status: 'Unknown' })],
+  });
+  const facts = (name: string) => (name.endsWith('/a') ? bad : slotFacts());
+  const standing = ({ type }: { readonly type: string }) =>
+    ({ effect: 'drain', suspicious: type === 'raid-degraded' }) as const;
+  const shown = await showPage(
+    browser,
+    { ...fleet, facts, standing },
+    { path: 'machines/equinix/a', more: { insight: SCRIPTED_INSIGHT } },
+  );
+  const { page, console: opened, done } = shown;
+  const row = (type: string) => `.conditions tr[data-condition=${type}]`;
+  await becomes(page, row('disk-failing'), /True.*agent.*leaves its pools.*sda: 2 media errors/s);
+  await becomes(page, row('raid-degraded'), /Unknown.*too many machines/s);
+  await page.goto(`${opened.url}machines`);
+  await becomes(page, '[data-slot="equinix/a"] [data-condition]', 'disk-failing');
+  expect(await page.locator('[data-slot="equinix/b"] [data-condition]').count()).toBe(0);
+  await page.goto(`${opened.url}machines/equinix/b`);
+  await becomes(page, '.operators', 'no hold');
+  expect(await page.locator('.conditions').count()).toBe(0);
   await done();
 });
 

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { slotIdOf } from '../../../src/domain/ids.ts';
+import type { SlotFacts } from '../../../src/domain/machine.ts';
 import type { HealthReport } from '../../../src/console/port.ts';
 import { createStateGauges, tellCensus } from '../../../src/daemon/views/state-gauges.ts';
 import { createMemMetrics } from '../../doubles/mem-metrics.ts';
@@ -23,7 +25,23 @@ test('shows the daemon’s present state at each scrape, and nothing of the scra
   metrics.set('shepherd_machines', { provider: 'gone', state: 'x', substate: 'y' }, 4);
   metrics.set('shepherd_provision_intents_open', { provider: 'stub' }, 5);
   metrics.set('shepherd_provision_intents_open', { provider: 'other' }, 6);
+  metrics.set('shepherd_machine_conditions', { provider: 'x', type: 'y', status: 'True' }, 1);
+  const [{ provider, slot: name }] = [...parts.mirror.facts().values()] as [SlotFacts];
+  await world.bmdb.conditions.report([
+    {
+      ...{
+        provider,
+        slotId: slotIdOf(name),
+        machineId: null,
+        type: 'disk-failing',
+        source: 'agent',
+      },
+      ...{ status: 'True', reason: 'sda', detail: '', validForMs: null },
+    },
+  ]);
+  await advance(world.clock, MINUTE);
   await tell();
+  expect(metrics.series('shepherd_machine_conditions')).toEqual([['stub disk-failing True', 1]]);
 
   const figures = (
     [

@@ -11,6 +11,9 @@ import { verdictOn } from '../../../src/domain/events/retries.ts';
 import { machineId, providerName } from '../../../src/domain/ids.ts';
 import { TEXT_MAX } from '../../../src/lib/texts.ts';
 
+const CONDITION = { condition: 'disk-failing', source: 'token:smart', status: 'True' };
+const LINE = { actor: 'token:smart', to: 'True' };
+
 describe('log lines of a slot as events', () => {
   it.each([
     ['adopted', 'device d, intent i', 'machine.created', 'device d, intent i', {}],
@@ -28,9 +31,13 @@ describe('log lines of a slot as events', () => {
     ['deprovisioned', 'device d', 'machine.deprovisioned', 'device d', {}],
     ['held', 'no-start: looked at', 'hold.set', 'looked at', { kind: 'no-start' }],
     ['unheld', 'no-start: done', 'hold.removed', 'done', { kind: 'no-start' }],
+    ['conditionSet', 'disk-failing: a: b', 'condition.set', 'a: b', CONDITION],
+    ['conditionCleared', 'disk-failing: new', 'condition.cleared', 'new', CONDITION],
+    ['conditionUnknown', 'disk-failing: ?', 'condition.unknown', '?', CONDITION],
   ])('turns %s (%s) into %s', (kind, line, type, reason, details) => {
-    expect(eventOfLine(kind, line)).toEqual({ type, reason, details });
-    expect(slotKindsOf([eventOfLine(kind, line)!.type])).toContain(kind);
+    const told = eventOfLine({ ...LINE, kind, reason: line });
+    expect(told).toEqual({ type, reason, details });
+    expect(slotKindsOf([told!.type])).toContain(kind);
   });
 
   it.each([
@@ -39,7 +46,9 @@ describe('log lines of a slot as events', () => {
     ['requestDone', 'reboot: done'],
     ['recoveryAsked', 'rebooting'],
     ['toString', ''],
-  ])('turns %s (%s) into no event', (kind, line) => expect(eventOfLine(kind, line)).toBeNull());
+  ])('turns %s (%s) into no event', (kind, line) =>
+    expect(eventOfLine({ ...LINE, kind, reason: line })).toBeNull(),
+  );
 });
 
 describe('names of event types', () => {

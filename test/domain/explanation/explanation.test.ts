@@ -11,6 +11,7 @@ import { deprovision } from '../../../src/machines/deprovision.ts';
 import { recovery } from '../../../src/machines/recovery.ts';
 import { agentStart } from '../../../src/machines/agent-start.ts';
 import { anyFacts } from '../../support/any-facts.ts';
+import { conditionRow } from '../../support/conditions.ts';
 import { backoff, hold, NOW_MS, penaltyRow, free } from '../../support/facts.ts';
 import { factsOf } from '../../support/fact-words.ts';
 import { explained, guardRow, HOUR, MINUTE, moment, silentRow } from './stand.ts';
@@ -204,5 +205,30 @@ describe('V15: changes when a timer has passed', () => {
     const kinds = (nowMs: number) => saying(facts, nowMs).blockedBy.map(({ kind }) => kind);
     expect(kinds(NOW_MS)).toEqual(['budget', 'hold']);
     expect(kinds(NOW_MS + MINUTE + 1)).toEqual(['budget']);
+  });
+});
+
+describe('the explanation of a machine with conditions', () => {
+  const conditions = [conditionRow({ type: 'a', status: 'Unknown' }), conditionRow()];
+
+  test('names a true condition with its source and reason, and how many there are', () => {
+    const one = explanationOf(explained({ row: silentRow, conditions }), moment);
+    expect(one.sentence).toContain('; condition disk-failing (agent): sda: 2 media errors; ');
+    const more = [...conditions, conditionRow({ type: 'raid-degraded' })];
+    const two = explanationOf(explained({ row: silentRow, conditions: more }), moment);
+    expect(two.sentence).toContain('; 2 conditions, such as disk-failing (agent): sda: 2 media');
+    const none = explained({ row: silentRow, conditions: conditions.slice(0, 1) });
+    expect(explanationOf(none, moment).sentence).not.toContain('condition');
+  });
+
+  test('says that the source of a condition ends its hold', () => {
+    const held = { ...hold('no-allocate'), setBy: 'condition disk-failing', reason: 'agent: sda' };
+    const found = explanationOf(explained({ listed: free(), holds: [held] }), moment);
+    expect(found.blockedBy).toMatchObject([
+      {
+        text: "condition disk-failing's hold no-allocate forbids creation: agent: sda",
+        endedBy: 'the source of the condition: shepherd machine condition clear',
+      },
+    ]);
   });
 });

@@ -18,7 +18,7 @@ export function tell(memory: Memory, event: NewEvent): void {
 
 /** Records a line of a slot's log, if the line is an event. */
 export function tellLine(memory: Memory, line: MemEvent): void {
-  const told = eventOfLine(line.kind, line.reason);
+  const told = eventOfLine(line);
   const { machineId, actor, from, to } = line;
   const name = line.slot as Slot;
   const about = { provider: providerOf(name), slotId: slotIdOf(name), machineId };

@@ -15,7 +15,7 @@ export function Facts({ machine }: { readonly machine: Machine }) {
   const facts: readonly MachineFact[] = [
     [labels.providerId, mono(machine.providerId)],
     [labels.reservationId, mono(machine.reservationId)],
-    ...LINE_FIELD_NAMES.map((name): MachineFact => {
+    ...LINE_FIELD_NAMES.filter((name) => name !== 'conditions').map((name): MachineFact => {
       const { label, isMono } = lineField(name);
       return [label, isMono ? mono(machine[name]) : machine[name]];
     }),

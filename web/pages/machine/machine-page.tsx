@@ -16,6 +16,7 @@ import { StateMark } from '../../parts/state.tsx';
 import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 import { MachineRequests } from './requests.tsx';
+import { Conditions } from './conditions.tsx';
 import { Facts } from './facts.tsx';
 import { HardwareReport } from './hardware.tsx';
 import { History } from './history.tsx';
@@ -84,6 +85,7 @@ function MachineDetails({ slot, machine: told }: MachineDetailsProps) {
       </Panel>
       <div className="halves">
         <div className="column">
+          <Conditions machine={told} />
           <Operators machine={told} />
           <Ladder slot={slot} machine={told} />
           <MachineRequests slot={name} />

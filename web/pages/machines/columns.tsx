@@ -52,8 +52,13 @@ export const COLUMNS: readonly Column[] = [
   }),
   {
     ...{ name: 'reason', label: labels.reason, width: 'minmax(160px, 3fr)' },
-    cell: ({ reason, holds, elsewhere }) => (
+    cell: ({ reason, conditions, holds, elsewhere }) => (
       <span className="why" title={reason ?? undefined}>
+        {conditions?.split(',').map((type) => (
+          <span key={type} className="chip" data-alarm data-condition={type}>
+            {type}
+          </span>
+        ))}
         {holds.map((hold) => (
           <span key={hold} className="chip" data-alarm>
             {hold}

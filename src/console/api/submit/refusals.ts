@@ -46,7 +46,8 @@ const lacks = ({ name, role }: Person, right: Right, what: string) =>
     `${what} needs the role ${roleFor(right)}; ${name} has the role ${role}`,
   );
 
-const outside = ({ name, providers }: Person, what: string) =>
+/** Refuses what lies outside the providers of a person's grant. */
+export const outside = ({ name, providers }: Person, what: string) =>
   new Problem(
     'not-allowed',
     `${name} may act on ${providers?.join(', ') || 'no provider'} only, not on ${what}`,

@@ -209,7 +209,7 @@ const MATRIX: Readonly<Record<'operator' | 'admin', readonly string[]>> = {
     'hold {kind: preserve, selector: {all: true}, expectCount: 51}',
   ],
 };
-const ROLES: readonly Role[] = ['viewer', 'operator', 'admin'];
+const ROLES: readonly Role[] = ['viewer', 'checker', 'operator', 'admin'];
 
 describe('V26: requests permitted to each role', () => {
   const rows = Object.entries(MATRIX).flatMap(([least, lines]) =>

@@ -233,7 +233,7 @@ export function eventOf(row: EventRow): FleetEvent | null {
   const line =
     kind === null
       ? { type: type!, reason: reason!, details: details! }
-      : eventOfLine(kind, reason!);
+      : eventOfLine({ kind, reason: reason!, actor: actor!, to });
   if (line === null || !isEventType(line.type)) return null;
   const about = { provider, slotId, machineId, from, to };
   return { number, ...line, type: line.type, atMs: atMs!, actor: actor!, ...about };

@@ -31,7 +31,7 @@ CREATE TABLE machine_conditions ( -- What is known to be wrong with physical mac
   provider text NOT NULL, -- Configured name of the provider.
   slot_id text NOT NULL, -- The physical machine.
   type text NOT NULL CHECK (char_length(type) BETWEEN 1 AND 64), -- For example disk-failing.
-  source text NOT NULL CHECK (char_length(source) BETWEEN 1 AND 128), -- agent, provider, or the person or token that reported it. Only the source and an acceptance may clear it.
+  source text NOT NULL CHECK (char_length(source) BETWEEN 1 AND 512), -- agent, provider, or the person or token that reported it. Only the source and an acceptance may clear it.
   status text NOT NULL CHECK (status IN ('True', 'False', 'Unknown')), -- True: something is wrong.
   reason text NOT NULL, -- Reason, one line.
   detail text NOT NULL DEFAULT '', -- More for people; may be empty.
@@ -60,8 +60,31 @@ ALTER TABLE provision_intents ADD COLUMN replaces boolean NOT NULL DEFAULT false
 CREATE INDEX provision_intents_replaces_idx ON provision_intents (created_at) WHERE replaces;
 COMMENT ON COLUMN provision_intents.replaces IS 'The machine takes the place of one that was retired or needs a person.';
 
+-- The role checker may see everything and report conditions. Older daemons take it for viewer.
+ALTER TABLE api_tokens DROP CONSTRAINT api_tokens_role_check;
+ALTER TABLE api_tokens ADD CONSTRAINT api_tokens_role_check CHECK
+  (role IN ('viewer', 'checker', 'operator', 'admin'));
+ALTER TABLE console_sessions DROP CONSTRAINT console_sessions_role_check;
+ALTER TABLE console_sessions ADD CONSTRAINT console_sessions_role_check CHECK
+  (role IN ('viewer', 'checker', 'operator', 'admin'));
+ALTER TABLE login_codes DROP CONSTRAINT login_codes_role_check;
+ALTER TABLE login_codes ADD CONSTRAINT login_codes_role_check CHECK
+  (role IN ('viewer', 'checker', 'operator', 'admin'));
+
 -- Down Migration
 
+UPDATE api_tokens SET role = 'viewer' WHERE role = 'checker';
+UPDATE console_sessions SET role = 'viewer' WHERE role = 'checker';
+UPDATE login_codes SET role = 'viewer' WHERE role = 'checker';
+ALTER TABLE api_tokens DROP CONSTRAINT api_tokens_role_check;
+ALTER TABLE api_tokens ADD CONSTRAINT api_tokens_role_check CHECK
+  (role IN ('viewer', 'operator', 'admin'));
+ALTER TABLE console_sessions DROP CONSTRAINT console_sessions_role_check;
+ALTER TABLE console_sessions ADD CONSTRAINT console_sessions_role_check CHECK
+  (role IN ('viewer', 'operator', 'admin'));
+ALTER TABLE login_codes DROP CONSTRAINT login_codes_role_check;
+ALTER TABLE login_codes ADD CONSTRAINT login_codes_role_check CHECK
+  (role IN ('viewer', 'operator', 'admin'));
 ALTER TABLE provision_intents DROP COLUMN replaces;
 DELETE FROM slot_holds WHERE kind = 'retired';
 ALTER TABLE slot_holds DROP CONSTRAINT slot_holds_kind_check;
