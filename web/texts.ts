@@ -228,6 +228,8 @@ export const texts = {
     },
     overLimit: (count: number) =>
       `${figure(count)} more than the limit. Shepherd gives none of them back.`,
+    service: (of: Readonly<Record<'inService' | 'target' | 'lost' | 'replacedToday', number>>) =>
+      `${figure(of.inService)} of ${figure(of.target)} in service, ${figure(of.lost)} lost, ${figure(of.replacedToday)} replaced in the last 24 hours.`,
     leftOut: (count: number) => `${figure(count)} are left out only because of the limit.`,
     noCreations: 'Shepherd would create nothing now.',
     creations: 'Planned creations',

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../domain/backoff.ts';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Slot } from '../../../src/domain/ids.ts';
 import { scaledTo, type Scaled } from '../../../src/domain/provisioning/scaling.ts';
-import type { HoldKind } from '../../../src/domain/machine.ts';
 import type { MachineState } from '../../../src/domain/states.ts';
 import { deprovisionAsked, memberRow } from '../../support/facts.ts';
 
@@ -14,7 +13,7 @@ function machineIn(words: string): Scaled {
     view: {
       state: state as MachineState,
       substate: has('conflict') ? 'conflict' : 'x',
-      holds: (['retired', 'preserve'] as const).filter(has) as HoldKind[],
+      holds: (['retired', 'preserve'] as const).filter((kind) => has(kind)),
     },
     row: {
       createdAtMs: -Number(age),
