@@ -271,7 +271,7 @@ export const texts = {
     placeholder: 'state:silent location:fr2 since>2h, or any text',
     filterHelp:
       'A filter consists of words that a machine must contain, and of these terms: state:Running,silent ' +
-      'provider:NAME location:NAME label:KEY=VALUE hold:no-recover (or hold:any) since>2h heard<5m needs-human overdue',
+      'provider:NAME location:NAME label:KEY=VALUE hold:no-recover (or hold:any) since>2h heard<5m needs-human overdue retired',
     clear: 'Clear',
     columnChoice: 'Columns',
     states: 'Only machines in these states',
