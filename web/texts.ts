@@ -228,6 +228,8 @@ export const texts = {
     },
     overLimit: (count: number) =>
       `${figure(count)} more than the limit. Shepherd gives none of them back.`,
+    service: (of: Readonly<Record<'inService' | 'target' | 'lost' | 'replacedToday', number>>) =>
+      `${figure(of.inService)} of ${figure(of.target)} in service, ${figure(of.lost)} lost, ${figure(of.replacedToday)} replaced in the last 24 hours.`,
     leftOut: (count: number) => `${figure(count)} are left out only because of the limit.`,
     noCreations: 'Shepherd would create nothing now.',
     creations: 'Planned creations',
@@ -269,7 +271,7 @@ export const texts = {
     placeholder: 'state:silent location:fr2 since>2h, or any text',
     filterHelp:
       'A filter consists of words that a machine must contain, and of these terms: state:Running,silent ' +
-      'provider:NAME location:NAME label:KEY=VALUE hold:no-recover (or hold:any) condition:TYPE (or condition:any) since>2h heard<5m needs-human overdue',
+      'provider:NAME location:NAME label:KEY=VALUE hold:no-recover (or hold:any) condition:TYPE (or condition:any) since>2h heard<5m needs-human chronic retired overdue',
     clear: 'Clear',
     columnChoice: 'Columns',
     states: 'Only machines in these states',

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { examples } from './help.ts';
+import { CHOOSING, examples, inGroup } from './help.ts';
 import { countOf, WHEN_HELP, wholeNumber, whenOf } from './options.ts';
 import { FAILURE_KINDS } from '../domain/failures.ts';
 import { PROVIDER_HOLD_KINDS } from '../domain/verbs.ts';
@@ -96,9 +96,11 @@ function addScale(fleet: Command, act: ReturnType<typeof acting>): void {
     .argument('<provider>', 'Name of the provider')
     .argument('<machines>', 'Number of machines that stay', wholeNumber(0, 1_000_000))
     .description('Give back the least useful machines of a provider, until this number stays')
-    .option('--dry-run', 'Show the chosen machines and ask for nothing', false)
     .option('--yes', 'Really do it. Without this the command only shows what would happen', false)
     .action(act(async () => (await import('./remote/scale.ts')).scaleProvider));
+  inGroup(CHOOSING, scale, (choosing) =>
+    choosing.option('--dry-run', 'Show the chosen machines and ask for nothing', false),
+  );
   examples(
     scale,
     "shepherd fleet scale hetzner 40 --dry-run --reason 'less load'",

@@ -47,7 +47,7 @@ const LEAVING = {
 const KIND = {
   kind: 'choice',
   of: SETTABLE_HOLDS,
-  hint: 'a retired slot is released by the verb unretire',
+  hint: 'if it is retired, unretire it',
   cli: 'What the hold forbids',
   page: 'Kind of hold',
 } as const;

@@ -26,7 +26,7 @@ const orNull = (schema: z.ZodType, isOptional = true): z.ZodType =>
   isOptional ? schema.nullable().default(null) : schema;
 
 const choiceOf = ({ of, hint }: Extract<Detail, { kind: 'choice' }>) =>
-  hint === undefined ? z.enum(of) : z.enum(of, `give one of ${of.join(', ')}; ${hint}`);
+  hint === undefined ? z.enum(of) : z.enum(of, hint);
 
 function schemaOf(detail: Detail, time: z.ZodType): z.ZodType {
   switch (detail.kind) {

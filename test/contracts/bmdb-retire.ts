@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Quarantine } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { ASKED, PROVIDER } from './bmdb-rows.ts';
-import { holdOn, refusedWith, STEADY, type BmdbStage } from './bmdb-stage.ts';
+import { DAY, holdOn, refusedWith, STEADY, type BmdbStage } from './bmdb-stage.ts';
 
 export function retireContract(s: BmdbStage): void {
   const { add, addLost, applyRequest, read } = s;
@@ -53,6 +53,21 @@ export function retireContract(s: BmdbStage): void {
       expect(await refusedWith(opening)).toBe('nothing-to-do');
       await applyRequest({ verb: 'unretire', target: free }, why);
       await s.session.intents.open({ ...free, hostname: 'h' });
+    });
+
+    it('counts the replacements of a day, without failed ones', async () => {
+      const opened = await Promise.all(
+        ['a', 'b', 'c'].map((slotId) => {
+          const replaces = slotId !== 'c';
+          return s.session.intents.open({ provider: PROVIDER, slotId, hostname: 'h', replaces });
+        }),
+      );
+      const told = async () => (await s.scan()).replacements.map(({ provider }) => provider);
+      expect(await told()).toEqual([PROVIDER, PROVIDER]);
+      await s.session.intents.end(opened[1]!.witness, { state: 'failed', cause: 'x' });
+      expect(await told()).toEqual([PROVIDER]);
+      await s.h.pass(DAY + 1_000);
+      expect(await told()).toEqual([]);
     });
 
     it('is ended by unretire only, which also forgets the recoveries', async () => {

@@ -68,6 +68,10 @@ src/domain/provisioning/reconcile.ts test/domain/provisioning/reconcile.test.ts
   penalties-of-another-provider-shelve:
     if ([-penalty.provider !== provider || -]penalty.untilMs <= nowMs) continue;
   the-limit-is-one-too-many: !intent && machines >[-=-] machinesMax
+src/domain/recovery/retirement.ts test/domain/recovery/retirement.test.ts
+  every-end-retires: when === 'chronic' &&[- cause === 'chronic'-]{+ true+}
+src/domain/provisioning/scaling.ts test/domain/provisioning/scaling.test.ts
+  a-preserved-machine-is-chosen: state === 'HandedOver' || substate === 'conflict'[- || holds.includes('preserve')-]
 src/domain/provisioning/replacement.ts test/domain/provisioning/replacement.test.ts
   replacements-have-no-cap: [-if (replaced < replacementsMax) -]return null;
   a-frozen-fleet-is-replaced: [-if (isFrozen) return 'recovery is frozen, so nothing is replaced';\n-]

@@ -40,4 +40,6 @@ src/adapters/bmdb/pg/requests/requests.ts test/adapters/bmdb/pg/contract-request
   machines-that-are-elsewhere-are-asked: [-...(await strayMachines(q, fresh)), -]
   expired-orders-stand-in-the-way: [-    .filter(({ row }) => !row.expired)\n-]
   a-page-begins-anew: y.idempotency_key) <{+>+} (
+src/console/api/submit/retiring.ts test/console/api/submit/retiring.test.ts
+  anybody-gives-back-by-retiring: giveBack: wish.giveBack[- || providers.some(givesBack)-]
 `;

@@ -1,4 +1,4 @@
-import { CONDITION_TYPES, type ConditionStatus } from '../../src/domain/conditions.ts';
+import type { ConditionStatus, ConditionType } from '../../src/domain/conditions.ts';
 import { slotIdOf, type Slot } from '../../src/domain/ids.ts';
 import { DEFAULT_BUDGET, fleetBudget } from '../../src/domain/policy.ts';
 import { DEFAULT_CHRONIC } from '../../src/domain/recovery/ladder.ts';
@@ -60,7 +60,7 @@ const DAY = 24 * HOUR;
 const SETTLES_MS = 15 * MINUTE;
 const PER_DAY = 2;
 const LIE = 'gpu-lost';
-const DISK = 'disk-failing' satisfies keyof typeof CONDITION_TYPES;
+const DISK = 'disk-failing' satisfies ConditionType;
 
 /** Plays the month. A violation is a sentence; none means that every promise was kept. */
 export async function runMonth(options: MonthOptions): Promise<MonthFigures> {

@@ -134,8 +134,10 @@ function detailOf(keyword: string, message: string, params: Issue['params']): st
       return `it must ${extentOf(params)} at least ${told('minimum')}${unitOf(params)}`;
     case 'too_big':
       return `it must ${extentOf(params)} at most ${told('maximum')}${unitOf(params)}`;
-    case 'invalid_value':
-      return `it must be one of ${(params['values'] as readonly unknown[]).join(', ')}`;
+    case 'invalid_value': {
+      const hint = message.startsWith('Invalid') ? '' : `; ${message}`;
+      return `it must be one of ${(params['values'] as readonly unknown[]).join(', ')}${hint}`;
+    }
     default:
       return message;
   }

@@ -147,7 +147,7 @@ const steps: Record<string, (s: ReadingStand, about: string) => unknown> = {
       reason: 'x',
       untilMs: null,
     };
-    s.bmdb.tables.holds = [{ ...hold, kind: 'retired' as HoldKind }];
+    s.bmdb.tables.holds = [{ ...hold, kind: 'retired' }];
     s.bmdb.tables.touch(idOf(3));
   },
   'a machine that is gone': (s) => {

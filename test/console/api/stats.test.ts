@@ -12,7 +12,7 @@ import { askApi, openConsole } from './console-stand.ts';
 const DAY = 86_400_000;
 const EQUINIX = providerName('equinix');
 const retired = (slotId: string, untilMs: number | null): HoldRow => ({
-  ...{ provider: EQUINIX, slotId, kind: 'retired' as HoldKind, setBy: 'ann', reason: 'x', untilMs },
+  ...{ provider: EQUINIX, slotId, kind: 'retired', setBy: 'ann', reason: 'x', untilMs },
 });
 const recovery = (slotId: string, daysAgo: number): Episode => ({
   ...{ provider: EQUINIX, slotId, machineId: machineId(slotId), location: 'am6', attempts: 1 },

@@ -34,6 +34,8 @@ testRows(
     order reboot 0                         → serve
     hold no-serve                          → drain
     hold no-serve 0                        → serve
+    hold retired                           → drain
+    hold retired 0                         → serve
     hold no-recover, hold preserve         → serve
     order reboot                           → drain
     order reboot force                     → drain

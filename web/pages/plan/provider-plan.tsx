@@ -28,7 +28,15 @@ export const ProviderPlanPanel = (planned: ProviderPlan) => {
   );
 };
 
-const Plan = ({ atMs, breaker, summary, overLimit, leftOut, ...told }: ProviderPlanBody) => (
+const Plan = ({
+  atMs,
+  breaker,
+  summary,
+  overLimit,
+  leftOut,
+  service,
+  ...told
+}: ProviderPlanBody) => (
   <>
     {breaker !== null && (
       <Notice tone="bad" title={texts.plan.breaker}>
@@ -41,6 +49,7 @@ const Plan = ({ atMs, breaker, summary, overLimit, leftOut, ...told }: ProviderP
         (<Ago atMs={atMs} />)
       </span>
       {overLimit > 0 && <> {texts.plan.overLimit(overLimit)}</>}
+      {service !== null && <> {texts.plan.service(service)}</>}
       {leftOut > 0 && <> {texts.plan.leftOut(leftOut)}</>}
     </p>
     <Creations {...told} />

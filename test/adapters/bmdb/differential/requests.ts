@@ -80,6 +80,10 @@ async function thingOf({ h }: Side, submission: ScriptedSubmission): Promise<Req
       return { verb, target: place, text: 'looked at' };
     case 'quarantine':
       return { verb, target, untilMs };
+    case 'retire':
+      return { verb, target: place, giveBack: elsewhere };
+    case 'unretire':
+      return { verb, target: place };
     case 'release':
       return { verb, target, forgetHostKey: flag };
     case 'reboot':
