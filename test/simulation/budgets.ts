@@ -16,7 +16,8 @@ const RARE = new Set(
    creation-taken-up creation-unknown creation-refused device-adopted intent-abandoned
    orphan stranger untagged tagged host-key-changed missing-back thawed-by-itself
    unsettled order-expired order-withdrawn hold-bars stop-cuts controller-reset
-   killed-at-work hold-expired`.split(/\s+/),
+   killed-at-work hold-expired condition-drains many-conditions chronic retired
+   unretired condition condition-ends`.split(/\s+/),
 );
 
 const all = Object.keys(SITUATIONS);

@@ -30,6 +30,7 @@ export async function heal(simulation: Simulation, pass: (ms: number) => Promise
   }
   healHosts(simulation);
   healProvider(simulation);
+  await clearConditions(simulation);
   const { world: hardware } = world.provider;
   const unfinished = hardware.devices().filter(({ upAtMs }) => upAtMs === null);
   await pass(20 * MINUTE);
@@ -41,13 +42,22 @@ export async function heal(simulation: Simulation, pass: (ms: number) => Promise
   }
 }
 
+/** Each source takes back what it said. */
+const clearConditions = ({ world: { bmdb } }: Simulation) =>
+  bmdb.conditions.report(
+    [...bmdb.tables.conditions.values()].map(({ sinceMs: _, expiresAtMs: __, ...row }) => ({
+      ...{ ...row, status: 'False', reason: 'all is well' },
+      ...{ machineId: null, validForMs: null },
+    })),
+  );
+
 function healHosts(simulation: Simulation): void {
   const { hosts, boot } = simulation.world;
   for (const host of hosts.values()) {
     host.repair();
     host.endImpersonation();
     Object.assign(host, { bootMs: null, hangs: undefined, refusesKey: false });
-    Object.assign(host, { calls: {}, installs: 'Success' });
+    Object.assign(host, { calls: {}, installs: 'Success', conditions: [] });
     if (host.unreachable) boot(addressOf(simulation, host)!);
   }
 }
@@ -105,7 +115,8 @@ async function decideAll({ world, recorder }: Simulation, round: number): Promis
   for (const { row } of tables.machines.values()) {
     if (!row.provided) continue;
     const target = targetOf(row);
-    if (row.quarantine) things.push({ verb: 'release', target, forgetHostKey: true });
+    if (row.quarantine && row.quarantine.cause !== 'retired')
+      things.push({ verb: 'release', target, forgetHostKey: true });
     // A machine that is missing, or that runs a foreign image, makes room for a new machine.
     const isGone = row.missing !== null || row.provided.status === 'Missing';
     if (isGone || installState(row) === 'DONE') {

@@ -14,6 +14,7 @@ import { createRecorder, secondsOf, timeOf, type Recorder } from './recorder.ts'
 import { watchRules } from './rules/index.ts';
 import { gatherFacts, type Facts } from './sometimes.ts';
 import { STRIKES } from './strikes.ts';
+import { LIE } from './strikes/machines.ts';
 
 /** A broken rule, with the sentence that it stands for. */
 export interface Violation {
@@ -189,8 +190,11 @@ const RULES = {
   'nothing-left': 'daemons that stop in peace leave no timers and no sessions',
 } as const;
 
-/** The users' defaults, except that all machines may be created. */
-const CONFIG: NonNullable<WorldOptions['config']> = { provisioner: { maxMachines: 0 } };
+/** The users' defaults, except that all machines may be created and conditions have effects. */
+const CONFIG: NonNullable<WorldOptions['config']> = {
+  provisioner: { maxMachines: 0 },
+  conditions: { 'disk-failing': 'drain', [LIE]: 'no-new-work' },
+};
 
 const shareOf = ({ machines, locations }: SimulationPlan, at: number): number =>
   Math.floor(machines / locations) + (at < machines % locations ? 1 : 0);

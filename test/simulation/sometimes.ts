@@ -72,8 +72,10 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld) {
       lives.push(played);
       const shown$ = played.daemon.parts.changes.subscribe((change) => {
         if (change.type === 'removed') return add('slot removed');
-        const { state, substate } = change.entry;
+        const { state, substate, view } = change.entry;
         add(`state ${state} ${substate}`);
+        if (view.conditions && view.holds.includes('no-serve')) add('a condition drains');
+        if (played.daemon.parts.mirror.suspicious().size > 0) add('a condition is suspicious');
       });
       subscriptions.push(shown$);
     },
@@ -212,6 +214,13 @@ reinstall-ordered | an operator has a machine installed anew | request reinstall
 held | a hold is set | told hold.set
 hold-expired | a hold ends by itself | told hold.expired
 hold-bars | a hold keeps a daemon from its work | hold bars
+condition | a machine has a condition | told condition.set
+condition-ends | a source takes a condition back | told condition.cleared
+condition-drains | a condition takes a machine out of its pools | a condition drains
+many-conditions | too many machines have a condition together | a condition is suspicious
+chronic | a machine that fails again and again is left alone | event quarantined: needsHuman: it is chronic
+retired | a slot is retired | told machine.retired
+unretired | a retired slot is used again | told machine.unretired
 released | a person releases a machine | told machine.released
 given-back | a machine is given back | told machine.deprovisioned
 made-again | a slot gets a machine again after one was given back | made again

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import { providerName, sessionId, slot } from '../../../src/domain/ids.ts';
-import type { HoldKind, MachineRow } from '../../../src/domain/machine.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
 import { installationReportCodec } from '../../../src/wire/codec.ts';
 import { KEY, KEY_HEX } from '../../contracts/bmdb-rows.ts';
 import { ladderRow } from '../../support/facts.ts';

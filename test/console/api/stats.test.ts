@@ -3,7 +3,7 @@ import type { HardwareQuery } from '../../../src/adapters/bmdb/port.ts';
 import type { FailuresAnswer } from '../../../src/console/api/stats.ts';
 import type { Episode } from '../../../src/domain/failures.ts';
 import { machineId, providerName, slot } from '../../../src/domain/ids.ts';
-import type { HoldKind, HoldRow, SlotFacts } from '../../../src/domain/machine.ts';
+import type { HoldRow, SlotFacts } from '../../../src/domain/machine.ts';
 import { device, machineRow, provided, slotFacts } from '../../support/facts.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';

@@ -1,6 +1,9 @@
 import type { ShellTarget } from '../../../src/adapters/ssh/port.ts';
 import type { CreateRequest } from '../../../src/adapters/provider/port.ts';
 import type { Process } from '../../../src/domain/machine.ts';
+import type { ConditionRow } from '../../../src/domain/conditions.ts';
+import { slot } from '../../../src/domain/ids.ts';
+import { slotOfRow } from '../../../src/domain/submission/named-fleet.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { MemMachine } from '../../doubles/mem-bmdb/tables.ts';
 import { PROVIDER } from '../../support/facts.ts';
@@ -173,6 +176,46 @@ export const DEEDS: readonly SimulationRule[] = [
     },
   },
   {
+    id: 'condition-interrupts-nobody',
+    sentence: 'a condition reboots nobody, erases nothing and gives nothing back',
+    watch: (scene, say) => (step) => {
+      const deed = deedOf(step, scene);
+      if (!deed?.machine || !(interrupts(deed.what) || deed.what === 'deprovision')) return;
+      const { row } = deed.machine;
+      const { tables } = scene.world.bmdb;
+      const isOn = (each: ConditionRow) =>
+        each.status === 'True' && slot(each.provider, each.slotId) === slotOfRow(row);
+      const found = [...tables.conditions.values()].find(isOn);
+      const heard = heardAtMs(row);
+      const isWell = heard !== null && step.atMs - heard < HEARD_WITHIN_MS;
+      const isAsked =
+        row.deprovision !== null ||
+        (row.recovery?.orderKey ?? null) !== null ||
+        orderOf(tables, row, step.atMs) !== null ||
+        (heard ?? 0) > (row.recovery?.askedAtMs ?? step.atMs);
+      if (found && isWell && !isAsked) say(`${deed.what} of ${row.machineId}: ${found.type}`);
+    },
+  },
+  {
+    id: 'left-out-is-left-alone',
+    sentence: 'nothing is done to a chronic or retired machine, unless a person asks',
+    watch: (scene, say) => (step) => {
+      const deed = deedOf(step, scene);
+      if (!deed?.machine || deed.what === 'deprovision' || deed.what === 'stop') return;
+      const { row } = deed.machine;
+      const { cause = null } = row.quarantine ?? {};
+      // A daemon that switched it off switches it on again at the end.
+      if (cause === null || deed.what === 'on' || row.deprovision) return;
+      const askedAtMs = row.recovery?.askedAtMs ?? row.startAttempt?.atMs ?? 0;
+      const events = scene.world.bmdb.tables.events;
+      const leftAtMs = events.findLast(
+        ({ kind, machineId }) =>
+          machineId === row.machineId && (kind === 'quarantined' || kind === 'retired'),
+      )?.atMs;
+      if ((leftAtMs ?? 0) < askedAtMs) say(`${deed.what} of ${row.machineId}, which is ${cause}`);
+    },
+  },
+  {
     id: 'ours-and-not-held',
     sentence: 'S13 (I6): every mutating call is on a device with our tag and under no hold',
     watch: (scene, say) => {
@@ -237,7 +280,7 @@ export const DEEDS: readonly SimulationRule[] = [
           tell(`device ${device.id} of ours is on it`);
         }
         const held = tables.holds.find(
-          (hold) => hold.slotId === slotId && hold.kind === 'no-allocate',
+          (hold) => hold.slotId === slotId && ['no-allocate', 'retired'].includes(hold.kind),
         );
         if (held && times === 1 && (held.untilMs ?? Infinity) > step.atMs)
           tell('a hold forbids it');

@@ -4,6 +4,7 @@ import { machineId } from '../../../src/domain/ids.ts';
 import type { LadderRow, MachineRow, Process } from '../../../src/domain/machine.ts';
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { targetOf } from '../../contracts/requests-of.ts';
+import { reportCondition } from '../../doubles/mem-bmdb/conditions.ts';
 import { newMachine } from '../../doubles/mem-bmdb/tables.ts';
 import { machineRow, memberRow, provided } from '../../support/facts.ts';
 import { forge, type Forged } from './forge.ts';
@@ -144,6 +145,28 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     forged.ladder({});
     return reboot(forged);
   },
+  'condition-interrupts-nobody': (forged) => {
+    recovering(forged);
+    forged.heard(MINUTE);
+    forged.ladder({});
+    const { tables, slotId, machine } = forged;
+    reportCondition(tables, {
+      ...{ provider: machine.row.provided!.provider, slotId, machineId: null },
+      ...{ type: 'disk-failing', source: 'agent', status: 'True', reason: '', detail: '' },
+      validForMs: null,
+    });
+    return reboot(forged);
+  },
+  'left-out-is-left-alone: which is chronic': (forged) => {
+    recovering(forged);
+    forged.ladder({ askedAtMs: forged.tables.now() });
+    forged.row({ quarantine: { kind: 'needsHuman', reason: '', untilMs: null, cause: 'chronic' } });
+    return reboot(forged);
+  },
+  'a-person-is-asked-last: chronic after 0 recoveries': ({ ask, row }) =>
+    ask('a', 'bmdb.work.fail', [], () =>
+      row({ quarantine: { kind: 'needsHuman', reason: '', untilMs: null, cause: 'chronic' } }),
+    ),
   'ours-and-not-held: no tag': (forged) => {
     recovering(forged);
     forged.world.provider.world.change(forged.device.id, { tags: {} });

@@ -1,4 +1,7 @@
-import type { Process } from '../../../src/domain/machine.ts';
+import { DEFAULT_CHRONIC } from '../../../src/domain/recovery/ladder.ts';
+import { slotOfRow } from '../../../src/domain/submission/named-fleet.ts';
+import type { MemTables } from '../../doubles/mem-bmdb/tables.ts';
+import type { MachineRow, Process } from '../../../src/domain/machine.ts';
 import type { RecordedStep } from '../recorder.ts';
 import {
   ATTEMPTS,
@@ -47,6 +50,22 @@ const WORK_MAX_MS: Readonly<Partial<Record<Process, number>>> = {
 };
 /** A healthy daemon begins work this soon after the machine is due for it. */
 const BEGUN_WITHIN_MS = 8 * MINUTE;
+
+/** Recoveries that count for a machine's slot, newest first. */
+const recoveriesOf = ({ episodes }: MemTables, row: MachineRow, atMs: number) =>
+  episodes
+    .filter(
+      (each) =>
+        each.slot === slotOfRow(row) &&
+        each.counted &&
+        each.attempts > 0 &&
+        each.beganAtMs > atMs - DEFAULT_CHRONIC.withinMs,
+    )
+    .toReversed();
+
+/** The rung that brought the machine back the last time; an episode may begin there. */
+const healedLast = (tables: MemTables, row: MachineRow, atMs: number) =>
+  recoveriesOf(tables, row, atMs).find(({ healedAtMs }) => healedAtMs !== null)?.rung;
 
 /** Who may work on a machine, and when. */
 export const WORK: readonly SimulationRule[] = [
@@ -183,6 +202,8 @@ export const WORK: readonly SimulationRule[] = [
           const { rung: from = first, attempts = 0, nextAtMs = null } = row.recovery ?? {};
           if (LADDER.indexOf(rung) < LADDER.indexOf(from)) tell(`after ${from}`);
           if ((nextAtMs ?? 0) > atMs) tell('before its cool-down is over');
+          const healing = row.recovery ? from : healedLast(tables, row, atMs);
+          if (healing === rung) continue;
           const passed = LADDER.slice(LADDER.indexOf(from), LADDER.indexOf(rung));
           for (const each of passed) {
             const tried = each === from ? attempts : 0;
@@ -198,10 +219,13 @@ export const WORK: readonly SimulationRule[] = [
   {
     id: 'a-person-is-asked-last',
     sentence: 'S8: a person is asked when every rung of the ladder was tried so often as it may be',
-    watch: onMachines(({ before, after }, { call, holds }) => {
+    watch: onMachines(({ before, after }, { call, holds, atMs }, { world }) => {
       const quarantine = after?.row.quarantine;
       if (!before || call.path !== 'bmdb.work.fail' || before.row.quarantine) return null;
       if (quarantine?.kind !== 'needsHuman') return null;
+      const episodes = recoveriesOf(world.bmdb.tables, before.row, atMs).length;
+      if (episodes >= DEFAULT_CHRONIC.episodes && quarantine.cause === 'chronic') return null;
+      if (quarantine.cause === 'chronic') return `chronic after ${episodes} recoveries`;
       const { rung = null, attempts = 0 } = before.row.recovery ?? {};
       const isPreserved = holds.some(
         ({ kind, slotId }) => kind === 'preserve' && slotId === before.row.provided?.reservationId,

@@ -1,3 +1,8 @@
+import type { ConditionReport } from '../../../src/adapters/bmdb/port.ts';
+import type { ConditionStatus } from '../../../src/domain/conditions.ts';
+import { slotIdOf } from '../../../src/domain/ids.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
+import { slotOfRow } from '../../../src/domain/submission/named-fleet.ts';
 import { REMEDIES, type AgentCalls, type SimulatedMachine } from '../../doubles/mem-machines.ts';
 import type { Simulation } from '../simulation.ts';
 import { addressOf, devicesAt, hostAt, type SimulatedHost } from '../targets.ts';
@@ -33,6 +38,14 @@ function cutOff(machine: SimulatedMachine): () => void {
   };
 }
 
+/** What the lying checker says. */
+export const LIE = 'gpu-lost';
+export const lieAbout = (row: MachineRow, status: ConditionStatus): ConditionReport => ({
+  ...{ provider: row.provided!.provider, slotId: slotIdOf(slotOfRow(row)!), type: LIE, status },
+  ...{ source: 'token:gpud', reason: `it is ${status}`, detail: '', validForMs: null },
+  machineId: row.machineId,
+});
+
 const AGENT_CALLS: readonly (readonly [string, AgentCalls])[] = [
   ['lost', { isLost: true }],
   ['doubled', { isDoubled: true }],
@@ -56,6 +69,50 @@ export const MACHINES = {
     machine.die(cure);
     return `${address} dies; ${cure ?? 'nothing'} brings it back`;
   }),
+  /** Its hardware crashes it every half hour to hour and a half, whatever is done. */
+  'machine-is-chronic': onHost(
+    0.2,
+    lasting(40 * MINUTE, 90 * MINUTE, 'times'),
+    ({ address, machine }, { forMs, times }, { later }) => {
+      const crashes = 3 + Math.floor(4 * times!);
+      const crash = (left: number) => {
+        if (machine.agents > 0) machine.die('reboot');
+        if (left > 1) later(() => crash(left - 1), forMs!);
+      };
+      crash(crashes);
+      return `${address} crashes ${crashes} times, every ${minutes(forMs!)}`;
+    },
+  ),
+  'disk-dies': onHost(
+    0.4,
+    lasting(20 * MINUTE, 180 * MINUTE),
+    ({ address, machine }, { forMs }, { later }) => {
+      const tell = (status: ConditionStatus) =>
+        (machine.conditions = [
+          { type: 'disk-failing', status, reason: `sda is ${status}`, detail: '' },
+        ]);
+      tell('True');
+      later(() => tell('False'), forMs!);
+      return `a disk of ${address} fails for ${minutes(forMs!)}`;
+    },
+  ),
+  'checker-lies': {
+    perHour: 0.3,
+    draw: lasting(10 * MINUTE, 120 * MINUTE, 'share'),
+    strike(simulation, { share, forMs }) {
+      const { machines } = simulation.world.bmdb.tables;
+      const rows = [...machines.values()].flatMap(({ row }) => (row.provided ? [row] : []));
+      const told = rows.slice(0, Math.ceil(share! * rows.length));
+      if (told.length === 0) return null;
+      const tell = (status: ConditionStatus) =>
+        void simulation.world.bmdb.conditions
+          .report(told.map((row) => lieAbout(row, status)))
+          .catch(() => simulation.later(() => tell(status), MINUTE));
+      tell('True');
+      simulation.later(() => tell('False'), forMs!);
+      return `a checker marks ${told.length} machines for ${minutes(forMs!)}`;
+    },
+  },
   'machine-boots-by-itself': onHost(0.5, target, ({ address }, _, { world }) => {
     world.boot(address);
     return `${address} boots by itself`;

@@ -98,6 +98,17 @@ export const OPERATORS = {
         drain: pick(['skip', 'force', null] as const, drain!),
       })),
   },
+  'operator-retires': {
+    perHour: 0.2,
+    draw: lasting(10 * MINUTE, 120 * MINUTE),
+    strike: (simulation, { which, forMs }) =>
+      askOf(simulation, which!, (to) => {
+        const slotTarget = { ...to, machineId: null };
+        const back = () => void ask(simulation, { verb: 'unretire', target: slotTarget });
+        simulation.later(back, forMs!);
+        return { verb: 'retire', target: to };
+      }),
+  },
   'operator-quarantines': {
     perHour: 0.3,
     draw: lasting(5 * MINUTE, 60 * MINUTE),
