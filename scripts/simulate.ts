@@ -1,14 +1,15 @@
 /**
  * Plays fleets in virtual time with plans drawn from seeds, and lists broken rules:
  *
+ *     npm run simulate -- --month [--days N] [--machines M] [--daemons D] [--seed S] [--json]
  *     npm run simulate -- [--runs N] [--seed S | --seeds S,S,…] [--machines M] [--daemons D] [--hours H] [--jobs J]
  *         [--budget NAME] [--plan FILE] [--twice] [--calm] [--first] [--no-shrink] [--json]
  *
  * `--seed` plays one seed, or starts with it if `--runs` is given; otherwise seeds are fresh and
  * printed. `--budget` plays fixed seeds, and every situation of `sometimes.ts` with this budget
  * must occur. `--plan` plays a printed plan. `--twice` plays each plan twice: both traces must be
- * equal. `--calm` injects no faults. `--first` stops at the first violation. Exits 1 if a rule was
- * broken or a situation of the budget did not occur.
+ * equal. `--month` plays the days of `month.ts` instead. `--calm` injects no faults. `--first` stops
+ * at the first violation. Exits 1 if a rule was broken or a situation of the budget did not occur.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -17,6 +18,7 @@ import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { table } from 'table';
 import { BUDGETS } from '../test/simulation/budgets.ts';
+import { runMonth } from '../test/simulation/month.ts';
 import { drawPlan, type SimulationPlan } from '../test/simulation/plan.ts';
 import { shrinkPlan } from '../test/simulation/shrink.ts';
 import { runPlan, type SimulationOutcome, type Violation } from '../test/simulation/simulation.ts';
@@ -113,24 +115,36 @@ async function main(): Promise<void> {
       runs: { type: 'string' },
       seed: { type: 'string' },
       seeds: { type: 'string' },
-      machines: { type: 'string', default: '12' },
-      daemons: { type: 'string', default: '3' },
+      machines: { type: 'string' },
+      daemons: { type: 'string' },
       hours: { type: 'string', default: '6' },
       jobs: { type: 'string', default: String(availableParallelism()) },
       budget: { type: 'string' },
       plan: { type: 'string' },
       twice: { type: 'boolean', default: false },
       calm: { type: 'boolean', default: false },
+      month: { type: 'boolean', default: false },
+      days: { type: 'string', default: '30' },
       first: { type: 'boolean', default: false },
       shrink: { type: 'boolean', default: true },
       json: { type: 'boolean', default: false },
     },
   });
+  if (values.month) {
+    const { seed = '1', days, machines = '40', daemons = '2' } = values;
+    const figures = await runMonth({
+      ...{ seed: Number(seed), days: Number(days) },
+      ...{ machines: Number(machines), daemons: Number(daemons) },
+    });
+    console.log(JSON.stringify(figures, null, values.json ? 0 : 2));
+    process.exitCode = figures.violations.length > 0 ? 1 : 0;
+    return;
+  }
   const budget = values.budget === undefined ? null : BUDGETS[values.budget];
   if (budget === undefined) throw new Error(`simulate: there is no budget ${values.budget}`);
   const size = budget ?? {
-    machines: Number(values.machines),
-    daemons: Number(values.daemons),
+    machines: Number(values.machines ?? 12),
+    daemons: Number(values.daemons ?? 3),
     hours: Number(values.hours),
   };
   const firstSeed = Number(values.seed ?? Math.floor(Date.now() / 1_000) % 1_000_000);

@@ -149,7 +149,7 @@ export async function runMonth(options: MonthOptions): Promise<MonthFigures> {
   };
   after(DAY, diskDies);
   let [lies, drainedByLies] = [0, 0];
-  const liesAbout = well.slice(0, Math.ceil(machines / 2));
+  const liesAbout = well.slice(0, Math.floor(machines / 2) + 1);
   const lie = (at: number) => {
     const slot = liesAbout[at];
     if (!slot) {

@@ -20,6 +20,8 @@ const NIGHT = [
   'test/**/*.browser.test.ts',
   // A whole fleet for each of many faults. The simulation strikes at random in every run.
   'test/actors/crash-isolation.test.ts',
+  // Days of a fleet in virtual time; `npm run simulate -- --month` plays more.
+  'test/simulation/month.test.ts',
   'test/actors/balancing/{engine-calls,engine-vectors,haproxy-vectors,killed-haproxy}.test.ts',
   'test/adapters/balancer/haproxy/{at-once,faults,left-behind,together,traffic}.test.ts',
   // Tests of many rows or large files.
