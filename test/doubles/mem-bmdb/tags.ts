@@ -203,11 +203,14 @@ function noteControllerReset(held: HeldWork, controller: string): void {
   const { memory, gate, machine, work, row } = held;
   const { machineId } = work;
   const notAsked = `a restart of controller ${controller} of ${machineId} was not requested`;
+  const before = machine.permitGrantedAtMs;
   requireMay(held, { notAsked, isOrder: false, needsPermit: true });
   if (!row.provided) throw new NothingToDo(`${notAsked}: it has no hardware`);
   const key = `${row.provided.provider} ${controller}`;
   const againAtMs = (memory.controllerResets.get(key)?.atMs ?? -Infinity) + CONTROLLER_RESET_MS;
   if (memory.now() < againAtMs) {
+    // A transaction that fails grants nothing.
+    if (before === null) Object.assign(machine, { permitGrantedAtMs: null, permitScope: null });
     throw new Throttled(`controller ${controller} was restarted less than a day ago`, againAtMs);
   }
   memory.controllerResets.set(key, { controller, machineId, atMs: memory.now() });
