@@ -72,7 +72,10 @@ export async function sim(options: SimOptions): Promise<void> {
   let world: SimWorld | undefined;
   const ends = { stop: () => stopping.abort(), abandon: () => world?.abandon() };
   await withTerminal(options.json ? 'warn' : 'info', ends, async ({ live, log }) => {
-    world = await openWorldOn(kindOf(options), { ...options, pool: { needsHaproxy: false }, log });
+    // A kept fleet keeps its size.
+    const spares = options.chaos && options.dataDir === undefined ? 1 : 0;
+    const given = { ...options, spares, pool: { needsHaproxy: false }, log };
+    world = await openWorldOn(kindOf(options), given);
     try {
       await simIn(world, options, { live, log, stopping: stopping.signal });
     } finally {
@@ -148,7 +151,7 @@ async function watch(options: SimOptions, scene: SimSession): Promise<void> {
     const inTime = await allRunning(options, scene);
     if (inTime) log.info({ seconds: secondsOf(scene) }, `${machines} of ${machines} Running`);
     if (inTime && !options.exitWhenRunning) {
-      const chaos = options.chaos ? startChaos(world, log) : null;
+      const chaos = options.chaos ? startChaos(world, daemon, log) : null;
       await Promise.race([aborted(stopping), daemon.stopped]);
       chaos?.stop();
     }

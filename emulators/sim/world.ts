@@ -13,7 +13,7 @@ import { abandonMachines } from '../hosts/processes.ts';
 import { createSimulatedHosts } from '../hosts/simulated-hosts.ts';
 import { makeOwnDirectory } from '../kit/private-path.ts';
 import { equinixKind } from './providers/equinix.ts';
-import type { SimKind, SimProvider } from './providers/provider.ts';
+import { MACHINES, type SimKind, type SimProvider } from './providers/provider.ts';
 import { keptPort, openSimPool, type NoPool, type DesiredMembers, type SimPool } from './pool.ts';
 import type { SimulatedHosts } from '../hosts/options.ts';
 
@@ -23,6 +23,8 @@ export interface SimWorld {
   readonly machines: number;
   readonly provider: SimProvider;
   readonly hosts: SimulatedHosts;
+  /** More machines that the provider has, to replace retired ones. */
+  readonly spares: number;
   /** SSH port of all machines whose provider gives no port. */
   readonly sshPort: number;
   /** The daemon's agent port; 0: any port, because nobody returns to it. */
@@ -45,6 +47,8 @@ export interface SimWorldOptions {
   readonly machines?: number | undefined;
   /** Kept, and continued by the next run; by default a temporary directory that is removed. */
   readonly dataDir?: string;
+  /** Machines that the provider has besides; default: none. Not for a kept directory. */
+  readonly spares?: number;
   /** Agents without their own processes. */
   readonly light?: boolean;
   /** Number of machines per location; default: the provider's. */
@@ -74,6 +78,7 @@ export async function openWorldOn<Provider extends SimProvider>(
     throw new UsageError('this emulator forgets what it holds: leave --data-dir out');
   }
   const throwaway = options.dataDir === undefined;
+  const { spares = 0 } = options;
   const dir = resolve(options.dataDir ?? mkdtempSync(join(tmpdir(), 'shepherd-sim-')));
   makeOwnDirectory(dir);
   const owner = join(dir, 'owner');
@@ -91,7 +96,8 @@ export async function openWorldOn<Provider extends SimProvider>(
     );
     return {
       dir,
-      machines: provider.machines,
+      machines: provider.machines - spares,
+      spares,
       provider,
       hosts,
       sshPort,
@@ -142,7 +148,8 @@ async function startWorld<Provider extends SimProvider>(
   options: SimWorldOptions,
   pool: SimPool | null,
 ) {
-  const { machines, log, light = false, perLocation, diskBytes } = options;
+  const { spares = 0, log, light = false, perLocation, diskBytes } = options;
+  const machines = spares > 0 ? (options.machines ?? MACHINES) + spares : options.machines;
   const sshPort = kind.onePort ? await onePort(dir, log) : 22;
   const { publicLine } = await loadOrCreateSshKey(sshKeyPath(dir));
   let provider: Provider | null = null;
@@ -189,7 +196,7 @@ export const simConfig = (world: ConfiguredWorld, overrides: Partial<ConfigInput
 
 /** What a daemon must know about a world. */
 export type ConfiguredWorld = Pick<SimWorld, 'dir' | 'provider' | 'machines'> &
-  Partial<Pick<SimWorld, 'agentPort' | 'pool' | 'sshPort'>>;
+  Partial<Pick<SimWorld, 'agentPort' | 'pool' | 'spares' | 'sshPort'>>;
 
 /** Like {@link parseConfig}; may refer to secrets of the world's provider and to `env`. */
 export function parseSimConfig(
@@ -207,15 +214,18 @@ const inEnvironment = (secret: string): string => `\${${PREFIX}${secret}}`;
 
 /** The same as {@link simConfig}, in written form. */
 export const simInput = (
-  { dir, provider, machines, agentPort = 0, pool = null, sshPort = 22 }: ConfiguredWorld,
+  { dir, provider, machines, ...world }: ConfiguredWorld,
   refer: (secret: string) => string = inEnvironment,
-) =>
-  ({
+) => {
+  const { agentPort = 0, pool = null, spares = 0, sshPort = 22 } = world;
+  return {
     database: { embedded: { dataDir: join(dir, 'postgres') } },
     session: { interval: '5s' },
-    providers: { [provider.name]: provider.section(refer) },
+    providers: {
+      [provider.name]: { ...provider.section(refer), ...(spares > 0 && { target: machines }) },
+    },
     provisioner: {
-      maxMachines: machines,
+      maxMachines: machines + spares,
       reconcilerRate: '1s',
       deviceCreationRate: '20ms',
       reservationChunkSize: 20,
@@ -229,12 +239,17 @@ export const simInput = (
       devCertificates: { dir: join(dir, 'certificates') },
     },
     initializer: { backoff: QUICK_BACKOFF },
-    recoverer: { backoff: QUICK_BACKOFF, ladder: QUICK_LADDER, pollInterval: '250ms' },
+    recoverer: {
+      ...{ backoff: QUICK_BACKOFF, ladder: QUICK_LADDER, pollInterval: '250ms' },
+      ...(spares > 0 && { chronic: { episodes: 2, within: '1h' }, retire: 'chronic' }),
+    },
+    conditions: { 'disk-failing': 'drain' },
     guard: { newFor: '30s', calmFor: '10s' },
     mirror: { scanInterval: '5s', listInterval: '1s' },
     console: { listen: '127.0.0.1:4243' },
     ...poolOf({ pool })?.input,
-  }) satisfies ConfigInput;
+  } satisfies ConfigInput;
+};
 
 const QUICK_LADDER = {
   restartingAgent: { patience: '5s' },
