@@ -8,10 +8,10 @@ import type { SimWorld } from './world.ts';
 /** Mean time between two faults. */
 const MEAN_MS = 8_000;
 const HANG_SHARE = 0.15;
-/** Only one machine fails again and again. */
+/** So long that only the chronic machine fails often enough to be retired. */
 const RESPITE_MS = 60_000;
 /** The chronic machine fails this often; its episodes of recovery end in between. */
-const CHRONIC_MS = 32_000;
+const CHRONIC_MS = 26_000;
 const DISK_MS = 15_000;
 const DISK_LASTS_MS = 90_000;
 

@@ -54,7 +54,7 @@ export interface SimReport {
 
 /** The daemon's inner periods, as fast as the simulated world. */
 export const SIM_TUNING = {
-  ladderResetMs: 20_000,
+  ladderResetMs: 15_000,
   askAgainMs: 10_000,
   assessMs: 1_000,
   setbackMaxMs: 2_000,

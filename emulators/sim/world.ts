@@ -241,7 +241,7 @@ export const simInput = (
     initializer: { backoff: QUICK_BACKOFF },
     recoverer: {
       ...{ backoff: QUICK_BACKOFF, ladder: QUICK_LADDER, pollInterval: '250ms' },
-      ...(spares > 0 && { chronic: { episodes: 2, within: '1h' }, retire: 'chronic' }),
+      ...(spares > 0 && { chronic: { episodes: 3, within: '110s' }, retire: 'chronic' }),
     },
     conditions: { 'disk-failing': 'drain' },
     guard: { newFor: '30s', calmFor: '10s' },

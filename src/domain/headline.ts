@@ -43,6 +43,7 @@ const SHARES = [
   { word: 'installing', tone: 'quiet', places: ['Provisioned/installing', 'Running/installingOs'] },
   { word: 'handed over', tone: 'quiet', places: ['HandedOver'] },
   { word: 'left alone', tone: 'quiet', places: ['Quarantined/byOperator'] },
+  { word: 'retired', tone: 'quiet', places: ['Quarantined/retired'] },
   { word: 'deprovisioning', tone: 'quiet', places: ['Deprovisioning'] },
   { word: 'creating', tone: 'quiet', places: ['Reserved/creating'] },
   { word: 'penalised', tone: 'warn', places: ['Reserved/penalised'] },

@@ -22,7 +22,7 @@ export const SUBSTATES: Readonly<Record<MachineState, readonly string[]>> = {
   Running: ['awaitingHeartbeat', 'healthy', 'late', 'silent', 'installingOs'],
   Recovering: [...RUNGS, 'coolingDown', 'elsewhere'],
   HandedOver: ['installed'],
-  Quarantined: [...QUARANTINE_KINDS, 'missing'],
+  Quarantined: [...QUARANTINE_KINDS, 'retired', 'missing'],
   Deprovisioning: ['draining', 'deleting', 'cleaning'],
   Released: ['gone'],
 };
@@ -31,8 +31,8 @@ export const SUBSTATES: Readonly<Record<MachineState, readonly string[]>> = {
 export const FROM_ANYWHERE = ['Quarantined', 'Deprovisioning'] as const;
 
 /**
- * Whether a machine waits for a person: nothing happens until a person decides. A machine that an
- * operator deliberately left alone does not count.
+ * Whether a machine waits for a person: nothing happens until a person decides. A machine that was
+ * deliberately left alone does not count.
  */
 export function needsHuman({
   state,
@@ -41,7 +41,7 @@ export function needsHuman({
   readonly state: string;
   readonly substate: string;
 }): boolean {
-  if (state === 'Quarantined') return substate !== 'byOperator';
+  if (state === 'Quarantined') return substate !== 'byOperator' && substate !== 'retired';
   return state === 'Provisioned' && substate === 'failed';
 }
 

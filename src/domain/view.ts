@@ -16,8 +16,9 @@ import {
 import type { Ineligibility } from './eligibility.ts';
 import type { ProviderName, SessionId, Slot } from './ids.ts';
 import { lineFieldsOf, type LineFields } from './line-fields.ts';
+
 import type { HoldKind, MachineRow, OrderRow, Process, SlotFacts } from './machine.ts';
-import type { OrderVerb } from './verbs.ts';
+import { HOLD_KINDS, type OrderVerb } from './verbs.ts';
 import { DEFAULT_ESCALATION, type LossPolicy } from './policy.ts';
 import { RUNG_OF } from './recovery/ladder.ts';
 import { isUnheardTooLong, unheardTooLongAtMs } from './recovery/guard-status.ts';
@@ -179,9 +180,12 @@ const sameTold = (a: ViewDetails, b: ViewDetails): boolean =>
   TOLD.every((key) => a[key] === b[key]) && a.holds.length === b.holds.length;
 
 /** An operator's hold with an end may be beside a condition's of the same kind. */
-const activeHolds = (facts: SlotFacts, nowMs: number): HoldKind[] => [
-  ...new Set(facts.holds.filter((hold) => isInForce(hold, nowMs)).map(({ kind }) => kind)),
-];
+/** Each kind once, in one order: an operator and a condition may set the same kind. */
+function activeHolds({ holds }: SlotFacts, nowMs: number): HoldKind[] {
+  const kinds = new Set(holds.filter((hold) => isInForce(hold, nowMs)).map(({ kind }) => kind));
+  return kinds.size === 0 ? NO_HOLDS : HOLD_KINDS.filter((kind) => kinds.has(kind));
+}
+const NO_HOLDS: HoldKind[] = [];
 
 /** The first matching rule decides. */
 function placeOf(facts: SlotFacts, moment: Moment): ViewState {
@@ -204,7 +208,7 @@ function parked(facts: SlotFacts, moment: Moment): ViewState | null {
   if (row?.quarantine && isQuarantined(row, moment.nowMs)) {
     const { kind, reason, untilMs, cause } = row.quarantine;
     if (cause === 'retired') {
-      return { state, substate: kind, reason: `retired: ${reason}`, endedBy: ENDS.unretire };
+      return { state, substate: cause, reason, endedBy: ENDS.unretire };
     }
     const byItself =
       kind === 'needsHuman' && cause === null ? ', or heartbeats without a break' : '';

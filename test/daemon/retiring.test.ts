@@ -50,7 +50,7 @@ test('a machine that never comes back is retired and replaced, one a day', async
   expect(healthy()).toBe(4);
   const first = await lose();
   expect(daemon.board.entries.get(first as never)).toMatchObject({
-    ...{ state: 'Quarantined', substate: 'needsHuman' },
+    ...{ state: 'Quarantined', substate: 'retired' },
     view: { endedBy: 'an operator: shepherd machine unretire', holds: ['retired'] },
   });
   await advance(world.clock, 30 * MINUTE);

@@ -15,8 +15,8 @@ const viewed = (kind: 'needsHuman' | 'byOperator') =>
 test('a retired machine is quarantined, and says how it is used again', () => {
   for (const kind of ['needsHuman', 'byOperator'] as const) {
     expect(viewed(kind)).toMatchObject({
-      ...{ state: 'Quarantined', substate: kind, next: null },
-      ...{ reason: 'retired: third disk', endedBy: 'an operator: shepherd machine unretire' },
+      ...{ state: 'Quarantined', substate: 'retired', next: null, needsHuman: false },
+      ...{ reason: 'third disk', endedBy: 'an operator: shepherd machine unretire' },
     });
   }
 });
@@ -24,12 +24,7 @@ test('a retired machine is quarantined, and says how it is used again', () => {
 test('the word retired finds machines whose slot is retired', () => {
   const { filter } = readFilter('retired');
   const matches = matcherOf(filter!, { isOverdue: () => false })!;
-  const entry = {
-    state: 'Quarantined',
-    substate: 'byOperator',
-    sinceMs: NOW_MS,
-    last: null,
-  } as const;
+  const entry = { state: 'Quarantined', substate: 'retired', sinceMs: NOW_MS, last: null } as const;
   const view = viewed('byOperator');
   expect(matches({ ...entry, view }, () => '', NOW_MS)).toBe(true);
   expect(matches({ ...entry, view: { ...view, holds: ['preserve'] } }, () => '', NOW_MS)).toBe(

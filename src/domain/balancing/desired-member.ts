@@ -133,6 +133,10 @@ const isWorkedOnByOrder = (row: MachineRow, { nowMs }: WishMoment): boolean =>
       (process === 'ShepherdDeprovision' && row.deprovision !== null),
   );
 
+/** Somebody put the machine aside, whatever its health. */
+const isSetAside = (substate: string): boolean =>
+  substate === 'byOperator' || substate === 'retired';
+
 /** Why the machine cannot serve; null: it can, although a request may want it to leave. */
 function illnessOf(
   row: MachineRow,
@@ -144,7 +148,7 @@ function illnessOf(
   if (status !== null && status !== 'Running' && status !== 'Unknown') {
     return `its provider says that it is ${status}`;
   }
-  if (state === 'Deprovisioning' || substate === 'byOperator') {
+  if (state === 'Deprovisioning' || isSetAside(substate)) {
     // During such work, the state shows the requester and no longer the machine's health.
     if (installState(row) === 'DONE') return null;
     if (isLost(row, nowMs, loss)) return SILENT;
@@ -172,7 +176,7 @@ function doubtOf({ provider }: SlotFacts, { standings }: WishMoment): string | n
 /** Whether the guard or the last heartbeat's age alone can change the desired membership. */
 export const restsOnGuard = ({ state, substate }: MachineView): boolean =>
   substate === 'silent' ||
-  substate === 'byOperator' ||
+  isSetAside(substate) ||
   state === 'Deprovisioning' ||
   state === 'HandedOver';
 

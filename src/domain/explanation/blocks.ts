@@ -72,9 +72,8 @@ function quarantine({ state, view, facts: { slot }, moment }: At): Way[] {
   if (state !== 'Quarantined' || view.state !== state) return [];
   const { row, conflict } = slot;
   const set = row?.unreadable === undefined ? (row?.quarantine ?? null) : null;
-  const isRetired = set?.cause === 'retired';
-  const isSet =
-    set !== null && set.kind === view.substate && (isRetired || set.reason === view.reason);
+  const substate = set?.cause === 'retired' ? set.cause : set?.kind;
+  const isSet = set !== null && substate === view.substate && set.reason === view.reason;
   const endsAtMs = isSet ? set.untilMs : null;
   const end = isSet ? endOf(set) : foundEnd(view.substate, row?.unreadable, conflict);
   const atMost = endsAtMs === null ? '' : `, or for ${spanText(endsAtMs - moment.nowMs)} more`;
@@ -89,8 +88,10 @@ const SET_ENDS: Readonly<Record<QuarantineKind, string>> = {
   byOperator: 'an operator releases it',
 };
 
-const endOf = ({ kind, cause }: NonNullable<MachineRow['quarantine']>): string =>
-  cause === 'retired' ? 'an operator unretires it' : SET_ENDS[kind];
+const endOf = ({ kind, cause }: NonNullable<MachineRow['quarantine']>): string => {
+  if (cause === 'retired') return 'an operator unretires it';
+  return cause === null ? SET_ENDS[kind] : SET_ENDS.conflict;
+};
 
 function foundEnd(
   substate: string,

@@ -111,7 +111,7 @@ test('a hold that ends and a condition are both there, shown as one, and read ag
   const ends = { ...hold('no-serve', stand.clock.now() + 60_000), slotId: 'slot-3' };
   const both = { conditions: bad([3]), holds: [ends] };
   await stand.change(both);
-  expect(stand.views.at(-1)).toMatchObject({ holds: ['no-serve', 'no-allocate'] });
+  expect(stand.views.at(-1)).toMatchObject({ holds: ['no-allocate', 'no-serve'] });
   const before = stand.mirror.facts();
   await stand.change(structuredClone(both));
   expect(stand.mirror.facts()).toBe(before);
