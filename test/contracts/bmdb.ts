@@ -4,6 +4,7 @@ import { agentStartContract } from './bmdb-agent-start.ts';
 import { backoffContract } from './bmdb-backoff.ts';
 import { decisionsContract } from './bmdb-decisions.ts';
 import { deprovisionContract } from './bmdb-deprovision.ts';
+import { casesContract } from './bmdb-cases.ts';
 import { eligibilityContract } from './bmdb-eligibility.ts';
 import { episodesContract } from './bmdb-episodes.ts';
 import { eventsContract } from './bmdb-events.ts';
@@ -67,7 +68,7 @@ export const AREAS = {
     ...[deprovisionContract, requestBatchesContract, accessContract, retireContract],
   ],
   balancing: [membersContract, poolsContract],
-  events: [changesContract, fleetEventsContract, webhooksContract],
+  events: [changesContract, fleetEventsContract, webhooksContract, casesContract],
   guard: [freezesContract, guardContract, permitsContract],
 };
 

@@ -4,6 +4,11 @@ import { slot } from '../../domain/ids.ts';
 import { Milliseconds, named, text } from './schemas.ts';
 
 const nothing = {};
+const ofCase = {
+  case: text.describe('Number of the case.'),
+  title: text,
+  ticket: text.nullable().describe('Address of a ticket in another system.'),
+};
 
 /** Details of each event type beside the common fields. More may be added. */
 const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> = {
@@ -25,6 +30,10 @@ const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> 
   'hold.set': { kind: text.describe('Kind of the hold, such as `no-recover`.') },
   'hold.removed': { kind: text },
   'hold.expired': { kind: text },
+  'case.opened': ofCase,
+  'case.noted': ofCase,
+  'case.linked': ofCase,
+  'case.closed': ofCase,
   'request.filed': { key: text, verb: text, batch: text.nullable() },
   'request.settled': { key: text, verb: text, state: text.describe('`done` or `refused`.') },
   'guard.frozen': {
