@@ -17,6 +17,7 @@ import { plainText } from '../../lib/texts.ts';
 import type { AgentStartResults } from '../../machines/agent-start.ts';
 import type { Job } from '../../machines/task.ts';
 import type { Turn } from '../turns/turns.ts';
+import { takeEvidence, type EvidenceDeps } from './evidence.ts';
 import type { HostKeyEvidence } from './host-key-proof.ts';
 import {
   claim,
@@ -32,10 +33,9 @@ import {
   targetOf,
   workEnded,
   type Claimed,
-  type TaskDeps,
 } from './task.ts';
 
-export interface AgentStartDeps extends TaskDeps {
+export interface AgentStartDeps extends EvidenceDeps {
   readonly agent: {
     /** One program for all machines, or one per processor name: `x64`, `arm64`. */
     readonly file: UploadFile | ReadonlyMap<string, UploadFile>;
@@ -169,7 +169,14 @@ async function recordStart(given: StartContext<'trust' | 'agent'>): Promise<void
   const warnings = agent.warnings.map((each) => plainText(each));
   const fields = { slot, machine: work.machineId, warnings };
   deps.log[warnings.length > 0 ? 'warn' : 'info'](fields, 'agent started');
+  // The work is over, so that nothing waits for the evidence. The turn lasts.
+  const then = { ...given, signal: given.turn.signal };
+  if (isRecovered(given)) await takeEvidence(then, 'evidence-after', shellOf(given));
 }
+
+/** A recovery has led to another boot of the machine, whose previous one may tell why. */
+const isRecovered = ({ row, trust }: StartContext<'trust'>): boolean =>
+  row.slot.isRecovering && row.recovery?.bootIdBefore !== trust.bootId;
 
 /** Time after an installation within which a machine's SSH may still come and go. */
 const BOOT_WAIT_MS = 5 * 60_000;
