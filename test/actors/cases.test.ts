@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openCases } from '../../src/actors/cases.ts';
 import type { Lease } from '../../src/adapters/bmdb/port.ts';
-import { Unreachable } from '../../src/domain/errors.ts';
 import { createMemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { recordingLog } from '../doubles/recording-log.ts';
 import {
@@ -11,7 +10,7 @@ import {
   settled,
 } from '../doubles/simulated-clock.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { machineRow, SLOT, slotFacts } from '../support/facts.ts';
+import { hold, machineRow, SLOT, slotFacts } from '../support/facts.ts';
 
 const MINUTE = 60_000;
 const quarantine = { kind: 'needsHuman', reason: 'broken', untilMs: null, cause: null } as const;
@@ -52,7 +51,7 @@ test('a daemon opens cases only while it has the job, and goes on after a failur
   bmdb.tables.reachable = false;
   job.resolve({} as Lease);
   await settled();
-  expect([cases(), ends]).toEqual([0, [Unreachable.name]]);
+  expect([cases(), ends]).toEqual([0, ['unreachable']]);
   bmdb.tables.reachable = true;
   await advance(clock, 2 * MINUTE);
   expect([cases(), ends.at(-1)]).toEqual([1, 'succeeded']);
@@ -60,14 +59,9 @@ test('a daemon opens cases only while it has the job, and goes on after a failur
 
 test('a slot whose machine needs a person for two reasons gets one case', async () => {
   const { clock, job, facts, cases } = begin();
-  const { holds } = slotFacts({});
-  const drain = {
-    ...{ kind: 'no-serve', setBy: 'condition disk-failing', untilMs: null },
-  } as const;
   const known = facts.get(SLOT)!;
-  const { provider } = known;
-  const hold = { ...drain, provider, slotId: 'rack-1', reason: 'agent: sda fails' };
-  facts.set(SLOT, { ...known, holds: [...holds, hold] });
+  const drain = { ...hold('no-serve'), setBy: 'condition disk-failing' };
+  facts.set(SLOT, { ...known, holds: [drain] });
   job.resolve({} as Lease);
   await advance(clock, 3 * MINUTE);
   expect(cases()).toBe(1);
