@@ -268,6 +268,7 @@ async function openConsole(
     mayEraseDisks: erasing(parts),
     events: bmdb.events,
     records: bmdb.inspection,
+    cases: bmdb.cases,
     webhooks: webhooksView(parts),
     submission: submissionMeans(parts),
     daemons: daemonsView(parts),

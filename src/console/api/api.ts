@@ -8,6 +8,7 @@ import type { Inspector } from '../../adapters/inspector/port.ts';
 import { addStream, type StreamDeps } from '../stream/stream.ts';
 import type { ConsoleViews, WebhooksView } from '../views.ts';
 import { addAbout, type AboutDeps } from './about.ts';
+import { addCases } from './cases.ts';
 import { addDaemons } from './daemons.ts';
 import type { SubmissionMeans } from './submit/submit.ts';
 import { addSubmission } from './submit/requests.ts';
@@ -66,6 +67,7 @@ function addResources(api: Api, deps: ApiDeps): void {
   addMachineParts(api, deps);
   addRecords(api, deps.records);
   addStats(api, deps);
+  addCases(api, deps);
   addDaemons(api, deps);
   addInspector(api, deps);
   addEvents(api, deps.events);
