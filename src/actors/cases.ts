@@ -54,7 +54,6 @@ async function openDue(deps: CasesDeps, signal: AbortSignal): Promise<void> {
     const { sinceMs: _, ...about } = reason;
     const opened = await deps.cases.open({ ...about, by: CASE_RULE });
     if (!opened) continue;
-    latest.set(name, opened);
     deps.log.warn({ slot: name, case: opened.caseId, title: opened.title }, 'a case is opened');
   }
 }

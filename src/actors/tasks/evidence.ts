@@ -5,7 +5,7 @@ import { CASE_RULE, type EvidenceKind } from '../../domain/cases.ts';
 import { CommandFailed, explain } from '../../domain/errors.ts';
 import { slotIdOf } from '../../domain/ids.ts';
 import { withoutSecrets } from '../../lib/secret-texts.ts';
-import { NOTHING, type Claimed, type TaskDeps } from './task.ts';
+import { BOOT_ID, NOTHING, type Claimed, type TaskDeps } from './task.ts';
 
 /** What a machine tells about its failure, for the people who repair it. */
 export interface EvidenceDeps extends TaskDeps {
@@ -23,11 +23,13 @@ done; true`;
 /** Commands in order; the second of a pair runs if the first one fails. */
 const COMMANDS: Readonly<Record<EvidenceKind, readonly (readonly (readonly string[])[])[]>> = {
   'evidence-before': [
+    [['cat', BOOT_ID]],
     [KERNEL_LOG, ['sh', '-c', 'dmesg | tail -n 200']],
     [['uptime']],
     [['systemctl', '--failed', '--no-legend']],
   ],
   'evidence-after': [
+    [['cat', BOOT_ID]],
     [['journalctl', '-k', '-b', '-1', '-n', '200', '--no-pager']],
     [['sh', '-c', PSTORE]],
   ],
@@ -92,7 +94,8 @@ async function answerTo(
     const { stdout } = await withTimeLimit(deps.clock, limit, (within) =>
       shell.execute(command, NOTHING, within),
     );
-    return { text: withoutSecrets(stdout.toString('utf8')).slice(-OUTPUT_MAX), isGood: true };
+    const text = withoutSecrets(stdout.toString('utf8')).trimEnd().slice(-OUTPUT_MAX);
+    return { text, isGood: true };
   } catch (error) {
     const stderr = error instanceof CommandFailed ? `${error.stderr.toString()}\n` : '';
     const why = withoutSecrets(`${stderr}(${explain(error)})`);
