@@ -158,6 +158,8 @@ async function recordStart(given: StartContext<'trust' | 'agent'>): Promise<void
   const { deps, slot, work, trust, agent } = given;
   // The machine needs no place any more: during this commit, the next machine may be claimed.
   deps.taskPool.leavePlace(slot);
+  // Under the lease, and last: nothing needs the connection any more if a command hangs.
+  if (isRecovered(given)) await takeEvidence(given, 'evidence-after', shellOf(given));
   await work.finish({
     kind: 'agentStarted',
     publicKey: Buffer.from(agent.publicKey, 'hex'),
@@ -169,9 +171,6 @@ async function recordStart(given: StartContext<'trust' | 'agent'>): Promise<void
   const warnings = agent.warnings.map((each) => plainText(each));
   const fields = { slot, machine: work.machineId, warnings };
   deps.log[warnings.length > 0 ? 'warn' : 'info'](fields, 'agent started');
-  // The work is over, so that nothing waits for the evidence. The turn lasts.
-  const then = { ...given, signal: given.turn.signal };
-  if (isRecovered(given)) await takeEvidence(then, 'evidence-after', shellOf(given));
 }
 
 /** A recovery has led to another boot of the machine, whose previous one may tell why. */
