@@ -9,6 +9,8 @@ import { Frame } from './frame/frame.tsx';
 import { AuditPage } from './pages/audit/audit-page.tsx';
 import { readAuditSearch } from './pages/audit/search.ts';
 import { BalancersPage } from './pages/balancers/balancers-page.tsx';
+import { CasePage } from './pages/cases/case-page.tsx';
+import { CasesPage } from './pages/cases/cases-page.tsx';
 import { DevicePage } from './pages/device/device-page.tsx';
 import { DaemonsPage } from './pages/daemons/daemons-page.tsx';
 import { FleetPage } from './pages/fleet/fleet-page.tsx';
@@ -35,6 +37,8 @@ const routeTree = rootRoute.addChildren([
   createRoute({ getParentRoute, path: '/providers/$provider', component: ProviderPage }),
   createRoute({ getParentRoute, path: '/guard', component: GuardPage }),
   createRoute({ getParentRoute, path: '/plan', component: PlanPage }),
+  createRoute({ getParentRoute, path: '/cases', component: CasesPage }),
+  createRoute({ getParentRoute, path: '/cases/$id', component: CasePage }),
   createRoute({ getParentRoute, path: '/daemons', component: DaemonsPage }),
   createRoute({
     ...{ getParentRoute, path: '/audit', component: AuditPage },

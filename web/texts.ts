@@ -32,6 +32,7 @@ export const texts = {
     providers: 'Providers',
     guard: 'Guard',
     plan: 'Plan',
+    cases: 'Cases',
     daemons: 'Daemons',
     audit: 'Audit',
     balancers: 'Balancers',
@@ -514,6 +515,30 @@ export const texts = {
     licencesOf: 'Licences of the libraries in this page',
   },
 
+  cases: {
+    none: 'No case is open.',
+    columns: ['Case', 'Machine', 'Open', 'Title', 'Ticket'],
+    title: (id: string) => `Case ${id}`,
+    facts: {
+      machine: 'Machine',
+      opened: 'Opened',
+      part: 'Part',
+      ticket: 'Ticket',
+      closed: 'Closed',
+      outcome: 'Outcome',
+    },
+    by: 'by',
+    conditions: 'Conditions',
+    kinds: {
+      'evidence-before': 'Evidence before the first reboot',
+      'evidence-after': 'Evidence after the boot',
+      note: 'Note',
+    },
+    acts: 'What is done',
+    note: { label: 'Note', act: 'Add the note' },
+    link: { label: 'Address of a ticket', act: 'Set the ticket' },
+    close: { label: 'Outcome', act: 'Close the case' },
+  },
   webhooks: {
     title: 'Webhooks',
     none: 'No webhook is configured.',

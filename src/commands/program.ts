@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { addCaseCommands } from './case-program.ts';
 import { addConsoleCommands } from './console-program.ts';
 import { addDatabaseCommands } from './db-program.ts';
 import { addFleetCommands } from './fleet-program.ts';
@@ -45,6 +46,7 @@ export function createProgram(version: string): Command {
   cli.commandsGroup('Machines and fleet:');
   addMachineCommands(cli);
   addFleetCommands(cli);
+  addCaseCommands(cli);
   cli.commandsGroup('Providers and load balancers:');
   addProviderCommands(cli, version);
   addBalancerCommands(cli, version);

@@ -17,6 +17,8 @@ const ADDRESSES = [
   '/providers/*',
   '/guard',
   '/plan',
+  '/cases',
+  '/cases/*',
   '/daemons',
   '/audit',
   '/balancers',

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type {
+  CaseRepository,
   EventLine,
   HistoryCut,
   HistoryLine,
@@ -183,6 +184,8 @@ export interface ConsoleViews {
   readonly plan: () => PlanAnswer;
   readonly daemons: DaemonsView;
   readonly series: SeriesView;
+  /** Repairs of machines. */
+  readonly cases: CaseRepository;
   /** Raw contents of the database. */
   readonly records: Records;
 }

@@ -19,6 +19,7 @@ import type { BudgetUse } from '../domain/recovery/permits.ts';
 import { accessMeans, createLogControl } from './console-means.ts';
 import { createCloser, tellDaily } from './closer.ts';
 import { countFleet, STATISTICS_JOB } from '../actors/statistics.ts';
+import { startCases } from './cases.ts';
 import { createExplainer, type Explainer } from './views/explaining.ts';
 import { fleetDeps } from './fleet-deps.ts';
 import { fleetView } from './views/fleet-view.ts';
@@ -114,6 +115,7 @@ async function build({ ports, consoleOption, ...means }: Built): Promise<Daemon>
   const { stopped, supervisor } = startSupervisor(parts, watchers);
   warnOfErasing(parts);
   if (parts.roles.has('loops')) startWebhooks(parts);
+  if (parts.roles.has('loops')) startCases(parts);
   const daily = () => ({ headline: headlineText(board.headline()), ...board.counts() });
   if (parts.roles.has('loops')) tellDaily(daily, means);
   if (parts.roles.has('stats')) startCounting(parts);
@@ -267,6 +269,7 @@ async function openConsole(
     events: bmdb.events,
     records: bmdb.inspection,
     conditions: bmdb.conditions,
+    cases: bmdb.cases,
     webhooks: webhooksView(parts),
     submission: submissionMeans(parts),
     daemons: daemonsView(parts),

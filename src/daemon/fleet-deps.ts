@@ -15,6 +15,7 @@ export function fleetDeps(parts: DaemonParts, watching: Watching): ProvideDeps {
   const tasks = {
     ...all,
     log: logOf('tasks'),
+    cases: parts.bmdb.cases,
     ssh: { port: config.ssh.port, policyOf: (name: string) => policyOf(config, name) },
     agentPath: config.agent.targetPath,
   };

@@ -4,6 +4,7 @@ import { addBalancerCommands } from '../../src/commands/lb/program.ts';
 import { addMachineCommands } from '../../src/commands/machine-program.ts';
 import { addDatabaseCommands } from '../../src/commands/db-program.ts';
 import { addFleetCommands, addProviderReading } from '../../src/commands/fleet-program.ts';
+import { addCaseCommands } from '../../src/commands/case-program.ts';
 import { addLogCommands } from '../../src/commands/log-program.ts';
 import { createClient, type Transport } from '../../src/commands/remote/client.ts';
 import { exitCodeFor, problemFor } from '../../src/commands/remote/failures.ts';
@@ -83,6 +84,7 @@ export async function runThrough(means: RunMeans, args: readonly string[]): Prom
   addMachineCommands(cli, through);
   addFleetCommands(cli, through);
   addConsoleCommands(cli, through);
+  addCaseCommands(cli, through);
   addLogCommands(cli, through);
   addBalancerCommands(cli, '0.0.0', through);
   addDatabaseCommands(cli, through);

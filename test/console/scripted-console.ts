@@ -35,6 +35,7 @@ export const EMPTY = {
     holderOf: () => null,
   },
   records: { episodes: async () => ({ episodes: [], isCut: false }) },
+  cases: { list: nothing },
   series: { stepMs: 10_000, samples: () => [] },
   events: { newest: async () => '0', append: async () => undefined },
   webhooks: { repository: { list: nothing, deliveries: nothing }, configured: [] },

@@ -5,6 +5,7 @@ import { backoffContract } from './bmdb-backoff.ts';
 import { conditionsContract } from './bmdb-conditions.ts';
 import { decisionsContract } from './bmdb-decisions.ts';
 import { deprovisionContract } from './bmdb-deprovision.ts';
+import { casesContract } from './bmdb-cases.ts';
 import { eligibilityContract } from './bmdb-eligibility.ts';
 import { episodesContract } from './bmdb-episodes.ts';
 import { eventsContract } from './bmdb-events.ts';
@@ -69,7 +70,7 @@ export const AREAS = {
     ...[deprovisionContract, requestBatchesContract, accessContract, retireContract],
   ],
   balancing: [membersContract, poolsContract],
-  events: [changesContract, fleetEventsContract, webhooksContract],
+  events: [changesContract, fleetEventsContract, webhooksContract, casesContract],
   guard: [freezesContract, guardContract, permitsContract],
 };
 

@@ -12,7 +12,7 @@ src/actors/cell-pool.ts test/actors/cell-pool.test.ts
 src/machines/lifecycle.ts test/actors/cell-pool.test.ts
   a-request-is-no-news: \_\_before.machineId === after.machineId[- &&\n  before.request === after.request-];
 src/actors/tasks/agent-start.ts test/actors/tasks/ended-turns.test.ts
-  a-place-is-kept-while-a-start-is-recorded: \_\_[-deps.taskPool.leavePlace(slot);\n  -]await work.finish({
+  a-place-is-kept-while-a-start-is-recorded: \_\_[-deps.taskPool.leavePlace(slot);\n  -]// Under the lease
 src/actors/tasks/task.ts test/actors/tasks/agent-start.test.ts
   a-step-outlives-its-actor: if ([-!-]turn.signal.aborted) taskPool.end(turn.slot);
 `;

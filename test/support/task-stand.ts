@@ -3,7 +3,7 @@ import { createActor, type AnyActorLogic } from 'xstate';
 import { createTaskPool, type TaskPool, type WorkKind } from '../../src/actors/turns/turns.ts';
 import { createHoldKeeper, type HoldKeeper } from '../../src/actors/providers/holds.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
-import type { TaskDeps } from '../../src/actors/tasks/task.ts';
+import type { EvidenceDeps } from '../../src/actors/tasks/evidence.ts';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { rowOf } from '../doubles/mem-bmdb/rows.ts';
 import { newMachine } from '../doubles/mem-bmdb/tables.ts';
@@ -70,7 +70,7 @@ export interface TaskStand {
   capabilities: Capabilities;
   /** Error of the connection attempt, instead of a connection. */
   connecting: Error | null;
-  deps(policy?: HostKeyPolicy): TaskDeps;
+  deps(policy?: HostKeyPolicy): EvidenceDeps;
   recoverDeps(change?: Partial<RecoverDeps>): RecoverDeps;
   /** Puts the machine into the BMDB. */
   given(change?: Partial<MachineRow>): void;
@@ -178,6 +178,7 @@ export function createTaskStand(): TaskStand {
       clock,
       log,
       metrics,
+      ...{ cases: bmdb.cases, nowMs: clock.now },
       ssh: { port: 22, policyOf: () => policy },
       providers: new Map([[PROVIDER, provider]]),
     }),
@@ -190,7 +191,6 @@ export function createTaskStand(): TaskStand {
       pollMs: 5_000,
       askAgainMs: 5 * 60_000,
       permits: { missed: () => undefined },
-      nowMs: clock.now,
       ladder: () => ERASING_LADDER,
       retirement: () => ({ when: 'never', then: 'keep' }),
       facts: () => {

@@ -6,6 +6,7 @@ import type {
   TokenSchema,
 } from '../../src/console/access/accounts-api.ts';
 import type { AskingSchema, DecideSchema } from '../../src/console/access/device-login.ts';
+import type { CaseInFullSchema, CasesSchema } from '../../src/console/api/cases.ts';
 import type { LoopSchema, SessionSchema } from '../../src/console/api/daemons.ts';
 import type { RequestAnswer } from '../../src/console/api/submit/answers.ts';
 import type { GuardAnswer, SeriesAnswer } from '../../src/console/api/fleet-schema.ts';
@@ -86,6 +87,8 @@ export type NewToken = z.output<typeof NewTokenSchema>;
 export type Webhook = z.output<typeof WebhookSchema>;
 export type Delivery = z.output<typeof DeliverySchema>;
 export type RequestState = RequestAnswer;
+export type CaseInFull = z.output<typeof CaseInFullSchema>;
+export type RepairCase = z.output<typeof CasesSchema>['cases'][number];
 
 export const pools = listed<PoolSummary, 'pools'>('pools', 3_000);
 export const providers = listed<Provider, 'providers'>('providers', 3_000);
@@ -115,6 +118,10 @@ export const logins = listed<Login, 'logins'>('logins', 5_000);
 export const tokens = listed<Token, 'tokens'>('tokens', 5_000);
 /** Webhooks, and the state of their deliveries. */
 export const webhooks = listed<Webhook, 'webhooks'>('webhooks', 5_000);
+
+/** Open repairs of machines. */
+export const cases = listed<RepairCase, 'cases'>('cases', 10_000);
+export const caseInFull = (id: string) => polled<CaseInFull>(['cases', id], 5_000);
 
 /** Slots of a provider, in pages. */
 export const slotsOf = (name: string, limit: number) =>
@@ -158,6 +165,15 @@ export const decideDevice = async (decision: DeviceDecision): Promise<AskingComm
 };
 type DeviceDecision = z.input<typeof DecideSchema>;
 export type AskingCommand = z.output<typeof AskingSchema>;
+
+/** Changes a case. @throws {RequestRefusal} */
+const change = async (method: 'POST' | 'PATCH', body: object, ...path: readonly string[]) => {
+  const headers = { 'content-type': 'application/json' };
+  await askFor(addressOf(['cases', ...path]), { method, headers, body: JSON.stringify(body) });
+};
+export const noteCase = (id: string, text: string) => change('POST', { text }, id, 'notes');
+export const linkCase = (id: string, ticketUrl: string) => change('PATCH', { ticketUrl }, id);
+export const closeCase = (id: string, outcome: string) => change('POST', { outcome }, id, 'close');
 
 /** Sends a request whose answer has no body. @throws {RequestRefusal} */
 const send = async (method: 'POST' | 'DELETE', ...path: readonly string[]): Promise<void> => {

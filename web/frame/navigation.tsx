@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { texts } from '../texts.ts';
 import { useStore } from '../live/store.ts';
 import { useQuery } from '@tanstack/react-query';
-import { about, pools, whoami } from '../api/resources.ts';
+import { about, cases, pools, whoami } from '../api/resources.ts';
 import { version } from '../live/model.ts';
 
 /** Pages of the menu, in its order; the letter goes there after `g`. */
@@ -12,6 +12,7 @@ export const MENU = [
   { to: '/providers', label: texts.pages.providers, letter: 'p' },
   { to: '/guard', label: texts.pages.guard, letter: 'g' },
   { to: '/plan', label: texts.pages.plan, letter: 'l' },
+  { to: '/cases', label: texts.pages.cases, letter: 'c' },
   { to: '/daemons', label: texts.pages.daemons, letter: 'd' },
   { to: '/audit', label: texts.pages.audit, letter: 'a' },
   { to: '/balancers', label: texts.pages.balancers, letter: 'b' },
@@ -21,11 +22,13 @@ export const MENU = [
 
 export function Navigation() {
   const { data: balanced = [] } = useQuery({ ...pools, refetchInterval: 60_000 });
+  const { data: open = [] } = useQuery({ ...cases, refetchInterval: 60_000 });
   const isInspecting = useQuery(about).data?.inspector === true;
   const caller = useQuery(whoami).data;
   const isAdmin = caller?.role === 'admin' && caller.providers === null;
   const isShown = ({ to }: (typeof MENU)[number]) => {
     if (to === '/balancers') return balanced.length > 0;
+    if (to === '/cases') return open.length > 0;
     return to !== '/inspector' || (isInspecting && isAdmin);
   };
   const shown = MENU.filter(isShown);

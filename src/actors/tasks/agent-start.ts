@@ -17,6 +17,7 @@ import { plainText } from '../../lib/texts.ts';
 import type { AgentStartResults } from '../../machines/agent-start.ts';
 import type { Job } from '../../machines/task.ts';
 import type { Turn } from '../turns/turns.ts';
+import { takeEvidence, type EvidenceDeps } from './evidence.ts';
 import type { HostKeyEvidence } from './host-key-proof.ts';
 import {
   claim,
@@ -32,10 +33,9 @@ import {
   targetOf,
   workEnded,
   type Claimed,
-  type TaskDeps,
 } from './task.ts';
 
-export interface AgentStartDeps extends TaskDeps {
+export interface AgentStartDeps extends EvidenceDeps {
   readonly agent: {
     /** One program for all machines, or one per processor name: `x64`, `arm64`. */
     readonly file: UploadFile | ReadonlyMap<string, UploadFile>;
@@ -158,6 +158,8 @@ async function recordStart(given: StartContext<'trust' | 'agent'>): Promise<void
   const { deps, slot, work, trust, agent } = given;
   // The machine needs no place any more: during this commit, the next machine may be claimed.
   deps.taskPool.leavePlace(slot);
+  // Under the lease, and last: nothing needs the connection any more if a command hangs.
+  if (isRecovered(given)) await takeEvidence(given, 'evidence-after', shellOf(given));
   await work.finish({
     kind: 'agentStarted',
     publicKey: Buffer.from(agent.publicKey, 'hex'),
@@ -170,6 +172,10 @@ async function recordStart(given: StartContext<'trust' | 'agent'>): Promise<void
   const fields = { slot, machine: work.machineId, warnings };
   deps.log[warnings.length > 0 ? 'warn' : 'info'](fields, 'agent started');
 }
+
+/** A recovery has led to another boot of the machine, whose previous one may tell why. */
+const isRecovered = ({ row, trust }: StartContext<'trust'>): boolean =>
+  row.slot.isRecovering && row.recovery?.bootIdBefore !== trust.bootId;
 
 /** Time after an installation within which a machine's SSH may still come and go. */
 const BOOT_WAIT_MS = 5 * 60_000;

@@ -33,7 +33,8 @@ export interface TaskDeps {
   };
 }
 
-const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+/** File with the id of the machine's current boot. */
+export const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const BOOT_ID_MAX = 128;
 /** Input of commands that read nothing. */
 export const NOTHING = new Uint8Array(0);

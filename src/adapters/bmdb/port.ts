@@ -21,6 +21,7 @@ import type { Replacement } from '../../domain/provisioning/replacement.ts';
 import type { GuardChange, GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';
 import type { AccessRepository } from './access-port.ts';
+import type { CaseRepository } from './cases-port.ts';
 import type { ConditionRepository } from './conditions-port.ts';
 import type { BalancingRepository } from './balancing-port.ts';
 import type { IntentRepository } from './intents-port.ts';
@@ -31,6 +32,8 @@ import type { BmdbInspection, DaemonAbout } from './inspection-port.ts';
 
 export type * from './access-port.ts';
 export type * from './balancing-port.ts';
+export { CASE_LINES_MAX, CASES_KEPT_DAYS, CASES_MAX, EVIDENCE_KEPT_DAYS } from './cases-port.ts';
+export type * from './cases-port.ts';
 export type * from './conditions-port.ts';
 export { BEFORE_ALL, EVENTS_MAX } from './events-port.ts';
 export type * from './events-port.ts';
@@ -77,6 +80,8 @@ export interface Bmdb {
   readonly records: RecordStore;
   /** What is known to be wrong with machines. */
   readonly conditions: ConditionRepository;
+  /** Repairs of broken machines. */
+  readonly cases: CaseRepository;
   /** Requests of operators. */
   readonly requests: RequestRepository;
   /** Whether recovery is allowed, for all daemons. */

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { MadeSchema, TokenSchema, TokensSchema } from '../../console/access/accounts-api.ts';
 import type { ConditionsSchema } from '../../console/api/conditions.ts';
+import type { CaseInFullSchema, CasesSchema } from '../../console/api/cases.ts';
 import type { SessionsSchema } from '../../console/api/daemons.ts';
 import type { PageSchema as EventsSchema } from '../../console/api/events.ts';
 import type { FleetSchema, PoolsSchema } from '../../console/api/fleet-schema.ts';
@@ -60,4 +61,7 @@ export type Whoami = z.output<typeof WhoamiSchema>;
 export type Records = z.output<typeof RecordsSchema>;
 export type HardwareReports = z.output<typeof HardwareReportsSchema>;
 export type Statistics = z.output<typeof StatisticsSchema>;
+export type Cases = z.output<typeof CasesSchema>;
+export type Case = Cases['cases'][number];
+export type CaseInFull = z.output<typeof CaseInFullSchema>;
 export type Failures = z.output<typeof FailuresSchema>;

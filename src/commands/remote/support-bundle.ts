@@ -6,6 +6,7 @@ import { parse, stringify } from 'yaml';
 import { explain, FleetError, UsageError } from '../../domain/errors.ts';
 import { isReference } from '../../settings/secret.ts';
 import { jsonLine } from '../layout.ts';
+import { withoutSecrets } from '../../lib/secret-texts.ts';
 import { programVersion } from '../version.ts';
 import type { Explanation, Fleet, Provider, Providers } from './answers.ts';
 import { requireSuccess } from './client.ts';
@@ -164,20 +165,6 @@ export async function makeSupportBundle(
     text: [`${file}: ${files.length + 1} files`, ...left].join('\n'),
   };
 }
-
-const SECRETS: readonly (readonly [RegExp, string])[] = [
-  [/(\w:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, '$1[secret]@'],
-  // A token may stand where a name belongs: `https://TOKEN@host`.
-  [/(\bhttps?:\/\/)[^\s/:@"]+@/g, '$1[secret]@'],
-  [/([?&][\w.-]*(?:token|password|secret|signature|credential|key|sig)=)[^\s&#"]+/gi, '$1[secret]'],
-  [/\b(Bearer|Basic) +[\w.~+/=-]+/gi, '$1 [secret]'],
-  [/\bshp_[0-9a-z]{10}_[\w-]{43}/g, '[secret]'],
-  [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?-----END [A-Z ]*PRIVATE KEY-----/g, '[secret]'],
-];
-
-/** The daemon redacts what it tells. This catches secrets that a provider wrote into a text of its own. */
-const withoutSecrets = (text: string): string =>
-  SECRETS.reduce((left, [pattern, by]) => left.replaceAll(pattern, by), text);
 
 /** Keys whose values are secrets wherever they stand. */
 const SECRET_KEY =

@@ -9,6 +9,7 @@ import { addStream, type StreamDeps } from '../stream/stream.ts';
 import type { ConsoleViews, WebhooksView } from '../views.ts';
 import { addAbout, type AboutDeps } from './about.ts';
 import { addConditions, type ConditionsDeps } from './conditions.ts';
+import { addCases } from './cases.ts';
 import { addDaemons } from './daemons.ts';
 import type { SubmissionMeans } from './submit/submit.ts';
 import { addSubmission } from './submit/requests.ts';
@@ -75,6 +76,7 @@ function addResources(api: Api, deps: ApiDeps): void {
   addConditions(api, deps);
   addRecords(api, deps.records);
   addStats(api, deps);
+  addCases(api, deps);
   addDaemons(api, deps);
   addInspector(api, deps);
   addEvents(api, deps.events);

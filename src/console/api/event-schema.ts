@@ -9,6 +9,11 @@ const CONDITION = {
   source: text.describe('Who reported it.'),
   status: text.describe('`True`, `False` or `Unknown`.'),
 };
+const ofCase = {
+  case: text.describe('Number of the case.'),
+  title: text,
+  ticket: text.nullable().describe('Address of a ticket in another system.'),
+};
 
 /** Details of each event type beside the common fields. More may be added. */
 const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> = {
@@ -33,6 +38,10 @@ const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> 
   'condition.set': CONDITION,
   'condition.cleared': CONDITION,
   'condition.unknown': CONDITION,
+  'case.opened': ofCase,
+  'case.noted': ofCase,
+  'case.linked': ofCase,
+  'case.closed': ofCase,
   'request.filed': { key: text, verb: text, batch: text.nullable() },
   'request.settled': { key: text, verb: text, state: text.describe('`done` or `refused`.') },
   'guard.frozen': {

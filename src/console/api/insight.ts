@@ -8,7 +8,7 @@ import { ExplanationSchema, LiveSchema } from './plan-schema.ts';
 import { malformed, Problem } from './problem.ts';
 import { listOf, Milliseconds, named, text, wholeNumber } from './schemas.ts';
 
-const HistoryLineSchema = named(
+export const HistoryLineSchema = named(
   'HistoryLine',
   z.object({
     atMs: Milliseconds,
@@ -82,7 +82,11 @@ export function addInsight(api: Api, insight: MachineInsight, history: MachineHi
       const before = query.next === undefined ? null : cutOf(query.next);
       const found = await history.ofSlot({ slot: place, before, limit: query.limit }, signal);
       const { next, tenants } = found;
-      return { lines: found.lines.map(told), next: next && `${next.cut}.${next.seq}`, tenants };
+      return {
+        lines: found.lines.map(historyLine),
+        next: next && `${next.cut}.${next.seq}`,
+        tenants,
+      };
     },
   );
   api.get(
@@ -102,7 +106,7 @@ export function addInsight(api: Api, insight: MachineInsight, history: MachineHi
         })),
       ];
       const newest = lines.toSorted((a, b) => a.atMs - b.atMs).toReversed();
-      return { lines: newest.slice(0, most).map(told), next: null, tenants: [] };
+      return { lines: newest.slice(0, most).map(historyLine), next: null, tenants: [] };
     },
   );
 }
@@ -115,4 +119,5 @@ function cutOf(text: string) {
   throw malformed('next', 'it is not the `next` of an earlier page');
 }
 
-const told = (line: SlotLine) => ({ ...line, isFailure: isFailure(line) });
+/** A line of history as the API tells it. */
+export const historyLine = (line: SlotLine) => ({ ...line, isFailure: isFailure(line) });

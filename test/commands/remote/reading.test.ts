@@ -150,6 +150,23 @@ const steps: Record<string, (s: ReadingStand, about: string) => unknown> = {
     s.bmdb.tables.holds = [{ ...hold, kind: 'retired' }];
     s.bmdb.tables.touch(idOf(3));
   },
+  'a case of machine 1 with evidence and a condition': async (s) => {
+    const machineId = s.add(1);
+    const place = { provider: providerName('metal'), slotId: 'slot-1' };
+    const condition = {
+      type: 'disk-failing',
+      source: 'agent',
+      status: 'True',
+      detail: '',
+    } as const;
+    const report = { ...place, ...condition, machineId, reason: 'sda fails', validForMs: null };
+    await s.bmdb.conditions.report([report]);
+    await s.bmdb.cases.addLine({
+      ...{ ...place, kind: 'evidence-before', author: 'shepherd' },
+      text: '$ uptime\nup 9 days \u001b[31m',
+    });
+    await s.bmdb.cases.open({ ...place, machineId, title: 'all was tried', by: 'shepherd' });
+  },
   'a machine that is gone': (s) => {
     const machineId = s.add(1);
     const atMs = s.clock.now();

@@ -1,6 +1,7 @@
 import { Cancelled } from '../../../src/domain/errors.ts';
 import { createAccessRepository } from './access.ts';
 import { createWebhookRepository } from './webhooks.ts';
+import { createCaseRepository } from './cases.ts';
 import { createConditionRepository } from './conditions.ts';
 import { createEventRepository } from './events.ts';
 import { createGuardRepository } from './guard.ts';
@@ -51,6 +52,7 @@ export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
     listings: behind(check, plainRepository(createListingRepository(memory))),
     records: behind(check, createRecordStore(memory)),
     conditions: behind(check, createConditionRepository(memory)),
+    cases: behind(check, createCaseRepository(memory)),
     requests: behind(check, createRequests(memory)),
     guard: behind(check, createGuardRepository(memory)),
     events: { ...behind(check, plainRepository(events)), waitingMs: events.waitingMs },

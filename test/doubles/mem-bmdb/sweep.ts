@@ -1,5 +1,6 @@
 import { removeSession } from './sessions.ts';
 import { cancelWork } from './leases.ts';
+import { trimCases } from './cases.ts';
 import { trimEpisodes } from './episodes.ts';
 import { trimDeliveries } from './webhooks.ts';
 import { endExpiredHolds } from './events.ts';
@@ -33,6 +34,7 @@ export function sweep(memory: Memory): Swept {
   endExpiredHolds(memory);
   trimDeliveries(memory);
   trimEpisodes(memory);
+  trimCases(memory);
   return { ...swept, permits, ...trimHistory(memory) };
 }
 

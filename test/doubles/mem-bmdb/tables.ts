@@ -21,6 +21,8 @@ import type { LossPolicy, RecoveryBudget } from '../../../src/domain/policy.ts';
 import type { GuardPolicy } from '../../../src/domain/recovery/guard-judgement.ts';
 import type { Clock, Random } from '../../../src/adapters/clock/port.ts';
 import type { ConditionRow } from '../../../src/domain/conditions.ts';
+import type { RepairCase } from '../../../src/domain/cases.ts';
+import type { MemCaseLine } from './cases.ts';
 import type { MemEpisode } from './episodes.ts';
 import type { MemWebhooks } from './webhooks.ts';
 import { type MemGuard, createMemGuard } from './guard-rows.ts';
@@ -144,6 +146,9 @@ export interface MemTables {
   readonly penalties: Map<string, MemPenalty>;
   holds: HoldRow[];
   episodes: MemEpisode[];
+  /** Oldest first, like their lines. */
+  cases: RepairCase[];
+  caseLines: MemCaseLine[];
   /** By slot, type and source. */
   readonly conditions: Map<string, ConditionRow>;
   /** By slot. */
@@ -211,6 +216,8 @@ export function createMemory(options: MemBmdbOptions): Memory {
     penalties: new Map(),
     holds: [],
     episodes: [],
+    cases: [],
+    caseLines: [],
     conditions: new Map(),
     labels: new Map(),
     providerHolds: new Map(),

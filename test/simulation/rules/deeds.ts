@@ -44,6 +44,10 @@ const isStopped = (arg: unknown): boolean =>
     ? arg.aborted
     : typeof arg === 'object' && arg !== null && 'signal' in arg && isStopped(arg.signal);
 
+/** Commands that only read what a machine knows. */
+const READING =
+  /^(cat |journalctl -k |uptime$|systemctl --failed |sh -c (dmesg|for file in \/sys\/fs\/pstore))/;
+
 /** The deed that a step begins; null: the step begins none. */
 export function deedOf(step: RecordedStep, { world }: RuleScene): Deed | null {
   if (step.kind !== 'call') return null;
@@ -58,7 +62,7 @@ export function deedOf(step: RecordedStep, { world }: RuleScene): Deed | null {
   };
   if (path === 'shell.ssh.execute') {
     const [argv] = args as [readonly string[]];
-    if (argv[0] === 'cat') return null;
+    if (READING.test(argv.join(' '))) return null;
     const devices = world.provider.world.devices();
     const device = devices.find(({ addresses }) => addresses.includes(call.host ?? ''));
     return of(argv.includes('stop-agent') ? 'stop' : 'start', device?.id ?? null);

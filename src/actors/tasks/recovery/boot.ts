@@ -16,6 +16,7 @@ import {
 import { RUNGS, RUNG_FACTS, isStanding, type LadderMeans } from '../../../domain/recovery/rungs.ts';
 import type { SentRequest, Proof } from '../../../machines/recovery.ts';
 import { createSendCheck } from '../../providers/holds.ts';
+import { takeEvidence } from '../evidence.ts';
 import { required } from '../task.ts';
 import {
   countAttempt,
@@ -135,12 +136,14 @@ interface BeforeBoot {
 
 /**
  * Before a boot request: finds the machine's current boot and whether an earlier request succeeded
- * late. A recent request gets its time.
+ * late. A recent request gets its time. Takes evidence, unless a person orders the boot.
  */
 export async function probeBeforeBoot(given: Recovering): Promise<BeforeBoot> {
   const { deps, row, attempt } = given;
   const { step } = attempt;
-  const { ssh } = await probe(given);
+  const { ssh } = await probe(given, async (shell) => {
+    if (step.order === null) await takeEvidence(given, 'evidence-before', shell);
+  });
   const now = typeof ssh === 'string' ? null : ssh.bootId;
   const answers = now !== null;
   const before = bootIdBeforeRequest(given);

@@ -32,27 +32,18 @@ import {
 import type { Proof, RecoveryResults } from '../../../machines/recovery.ts';
 import type { HoldKeeper } from '../../providers/holds.ts';
 import type { PermitQueue } from '../../turns/permit-queue.ts';
+import type { EvidenceDeps } from '../evidence.ts';
 import type { HostKeyEvidence } from '../host-key-proof.ts';
-import {
-  connect,
-  policyFor,
-  proveHost,
-  readBootId,
-  requireOurs,
-  type Claimed,
-  type TaskDeps,
-} from '../task.ts';
+import { connect, policyFor, proveHost, readBootId, requireOurs, type Claimed } from '../task.ts';
 
 /** Shared by all rungs of the ladder: the attempt, its records, and the probes of the machine. */
-export interface RecoverDeps extends TaskDeps {
+export interface RecoverDeps extends EvidenceDeps {
   readonly random: Random;
   readonly holds: Pick<HoldKeeper, 'check' | 'guard' | 'holds' | 'failed' | 'succeeded'>;
   /** Told of claimed machines that the guard or the budget stopped. */
   readonly permits: Pick<PermitQueue, 'missed'>;
   /** The mirror's facts, including heartbeats since the claim. */
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
-  /** Estimate of the database clock, epoch ms. */
-  readonly nowMs: () => number;
   readonly backoff: BackoffDescriptor;
   /** Attempts and patience of each rung for a provider's machines. */
   readonly ladder: (provider: ProviderName) => LadderPolicy;
@@ -209,14 +200,15 @@ const UNCLEAR: Probe = { ssh: 'unclear', power: 'unknown' };
 /**
  * Asks the provider for the machine, and the machine for its boot id. Until the host key is proved,
  * only the command that reads the machine's secret runs there.
+ * @param onProved receives the connection to the proved host.
  * @throws {HostKeyRejected} it is another host.
  */
-export async function probe(given: Recovering): Promise<Probe> {
+export async function probe(given: Recovering, onProved?: OnProved): Promise<Probe> {
   let power: Probe['power'] = 'unknown';
   try {
     const machine = await requireOurs(given);
     power = machine.power;
-    return { ssh: { bootId: await bootIdOf(given, machine) }, power };
+    return { ssh: { bootId: await bootIdOf(given, machine, onProved) }, power };
   } catch (error) {
     if (given.signal.aborted || error instanceof HostKeyRejected) throw error;
     if (!(error instanceof FleetError)) throw error;
@@ -226,11 +218,19 @@ export async function probe(given: Recovering): Promise<Probe> {
   }
 }
 
-async function bootIdOf(given: Recovering, machine: ProviderMachine): Promise<string> {
+type OnProved = (shell: ShellSession) => Promise<void>;
+
+async function bootIdOf(
+  given: Recovering,
+  machine: ProviderMachine,
+  onProved?: OnProved,
+): Promise<string> {
   const shell = await connect(given, machine);
   try {
     await prove(given, machine, shell);
-    return await readBootId(shell, given.signal);
+    const bootId = await readBootId(shell, given.signal);
+    await onProved?.(shell);
+    return bootId;
   } finally {
     shell.close();
   }

@@ -9,6 +9,7 @@ import type { Log } from '../../log/port.ts';
 import { silentMetrics, type Metrics } from '../../metrics/port.ts';
 import { createAccessRepository } from './access/login-codes.ts';
 import { createBatches } from './batches.ts';
+import { createCaseRepository } from './cases/repository.ts';
 import { createConditionRepository } from './conditions/repository.ts';
 import { readChanges, statements as changes } from './reading/changes.ts';
 import { createWebhookRepository } from './events/webhooks.ts';
@@ -132,6 +133,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     listings: createListingRepository(db),
     records: createRecordStore(db),
     conditions: createConditionRepository(db),
+    cases: createCaseRepository(db),
     requests: createRequests(db),
     guard: createGuardRepository(context),
     events: createEventRepository(db, clock),

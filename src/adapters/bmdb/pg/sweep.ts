@@ -3,6 +3,7 @@ import { FLEET } from '../../../domain/recovery/guard-judgement.ts';
 import { statements as changes } from './reading/changes.ts';
 import { cancelOfSessions, cancelOrphaned } from './claims/cancel.ts';
 import { FROM, ruleSql } from './eligibility.ts';
+import { OUTDATED_CASES, trimCases } from './cases/repository.ts';
 import type { PgContext } from './live.ts';
 import type { Queries } from './pool.ts';
 import { statements as holds } from './provisioning/provider-holds.ts';
@@ -44,6 +45,7 @@ const DUE = {
     WHERE oldest.at < now() - interval '${KEEP_DAYS} days')`,
   letters: `(${UNKEPT})`,
   episodes: `EXISTS (SELECT 1 FROM recovery_episodes WHERE ${OUTDATED})`,
+  cases: `(${OUTDATED_CASES})`,
   changes: `EXISTS (SELECT 1 FROM (SELECT at FROM machine_changes ORDER BY xid LIMIT 1) oldest
     WHERE oldest.at < now() - interval '5 minutes')`,
 };
@@ -178,6 +180,7 @@ export async function sweep(context: PgContext): Promise<Swept> {
   await stepIf('episodes', 'delete old recoveries', (q) =>
     q.run(episodes.trim, { limit: ROWS_MAX }),
   );
+  await stepIf('cases', 'delete old cases and evidence', (q) => trimCases(q, ROWS_MAX));
   await stepIf('expired', 'end expired holds', (q) =>
     q.run(statements.removeExpired, { limit: ROWS_MAX }),
   );

@@ -35,6 +35,11 @@ export function requireRightAtLarge(person: Person, ask: AskAtLarge): void {
   throw outside(person, `${ask.verb} of ${where}`);
 }
 
+/** The same for something of one provider, after the route has demanded `operate`. @throws {Problem} */
+export function requireRightAt(person: Person, provider: string, what: string): void {
+  if (!mayDoAt(person, 'operate', provider)) throw outside(person, what);
+}
+
 function providerOf(ask: AskAtLarge): string | null {
   if ('provider' in ask) return ask.provider;
   return 'scope' in ask && ask.scope !== 'fleet' ? ask.scope : null;

@@ -8,6 +8,7 @@ import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import {
   anotherStage,
   codeOf,
+  EVIDENCE,
   MINUTE,
   onRung,
   permit,
@@ -161,7 +162,10 @@ function obeys(onDeed: () => void = () => undefined) {
     stand.host.bootId = `boot ${boots}`;
     return 'operation-1';
   };
-  stand.host.run = () => (onDeed(), {});
+  stand.host.run = (argv) => {
+    if (!EVIDENCE.test(`execute ${argv.join(' ')}`)) onDeed();
+    return {};
+  };
   stand.reboot = boot;
   stand.reinstall = async () => {
     onDeed();

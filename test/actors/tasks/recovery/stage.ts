@@ -24,6 +24,8 @@ export const MINUTE = 60_000;
 export const ASK_AGAIN_MS = 5 * MINUTE;
 /** Log lines of reading the boot id and of stopping the agent. */
 export const BOOT_ID = 'execute cat /proc/sys/kernel/random/boot_id';
+/** Log lines of commands that read evidence. */
+export const EVIDENCE = /^execute (journalctl|sh -c dmesg|uptime|systemctl)/;
 
 /** One machine in recovery, by single services or as a whole. */
 export interface RecoveryStage {
@@ -117,7 +119,7 @@ export async function createRecoveryStage(
     hold: (kind) => void stand.bmdb.tables.holds.push(hold(kind)),
     deeds: () =>
       stand.done
-        .filter((what) => what !== 'connect' && what !== BOOT_ID)
+        .filter((what) => what !== 'connect' && what !== BOOT_ID && !EVIDENCE.test(what))
         .map((what) => (what.startsWith('execute sh -c') ? 'stop the agent' : what)),
     async dies() {
       stand.taskPool.end(SLOT);

@@ -1,0 +1,31 @@
+import { mutationsOf } from './mutation.ts';
+
+/** Repairs: when a case is opened, and what evidence is taken and kept. */
+export const mutations = mutationsOf`
+src/domain/cases.ts test/domain/cases.test.ts
+  cases-of-machines-that-operators-put-aside: [-quarantine?.kind === 'needsHuman'-]{+quarantine !== null+} ||
+  cases-of-chronic-machines-are-forgotten: [- || (quarantine?.cause ?? null) !== null-];
+  cases-of-slots-that-operators-drain: kind === 'no-serve'[- && isByCondition(setBy)-]);
+  cases-are-opened-beside-an-open-one: return [-last.closedAtMs !== null && -]sinceMs !== null
+  cases-are-opened-again-at-once: [- && sinceMs > last.closedAtMs-];
+src/actors/cases.ts test/daemon/cases.test.ts
+  cases-are-never-opened-again: return (await events.latest(query, signal)).events.at(-1)?.atMs[- ??-]{+ && null ||+} null;
+src/actors/cases.ts test/actors/cases.test.ts
+  cases-are-opened-by-every-daemon: [-      await leases.take(CASES_JOB, signal);\n-]
+src/adapters/bmdb/pg/cases/repository.ts test/adapters/bmdb/pg/contract-events.test.ts -t repair cases
+  cases-are-closed-twice: WHERE r.case_id = \${caseId}[- AND r.closed_at IS NULL-] RETURNING
+  cases-show-the-evidence-of-later-repairs: [-             AND (\${untilMs} IS NULL OR l.at < \${time(\`(\${untilMs} + 1)\`)})-])
+  cases-lose-their-evidence:   [-AND NOT EXISTS-]{+AND EXISTS+} (SELECT 1 FROM repair_cases r\n
+src/actors/tasks/evidence.ts test/actors/tasks/recovery/taking-evidence.test.ts
+  evidence-delays-recovery: const COMMAND_LIMIT_MS = [-4_000-]{+40_000+};
+  evidence-fails-recovery: deps.log.info({ slot, err }, 'no evidence could be taken');{+\n    throw err;+}
+  evidence-is-taken-again-and-again: taken.some((line) => line.kind === kind{+ && line.atMs < 0+})
+  evidence-contains-secrets: const text = [-withoutSecrets(stdout.toString('utf8'))-]{+stdout.toString('utf8')+}.trimEnd()
+  evidence-is-the-begin-of-a-log: .trimEnd().slice([--OUTPUT_MAX-]{+0, OUTPUT_MAX+})
+  evidence-only-of-the-first-program: if (isGood[-) break-]{+ || text) break+};
+src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/taking-evidence.test.ts
+  evidence-before-an-order: [-if (step.order === null) -]await takeEvidence
+src/actors/tasks/agent-start.ts test/actors/tasks/recovery/taking-evidence.test.ts
+  evidence-of-every-agent-start: [-row.slot.isRecovering && -]row.recovery?.bootIdBefore
+  evidence-of-the-same-boot: row.slot.isRecovering[- && row.recovery?.bootIdBefore !== trust.bootId-];
+`;
