@@ -312,23 +312,30 @@ export const isQuarantined = (
 ): boolean => quarantine !== null && isInForce(quarantine, nowMs);
 
 /** Whether it has no end, or ends later than now. */
-export const isInForce = (
+export const isUnended = (
   { untilMs }: { readonly untilMs: number | null },
   nowMs: number,
 ): boolean => untilMs === null || untilMs > nowMs;
 
-/** The hold of a kind that is in force on a slot. */
+/** Whether it has begun and not ended. */
+export const isInForce = (
+  row: { readonly fromMs?: number | null; readonly untilMs: number | null },
+  nowMs: number,
+): boolean => (row.fromMs ?? nowMs) <= nowMs && isUnended(row, nowMs);
+
+/** The hold of a kind that is in force on a slot, or else `applies`. */
 export const holdOn = (
   { provider, slotId }: Pick<RequestRow, 'provider' | 'slotId'>,
   kind: HoldKind,
   { holds, nowMs }: Pick<Circumstances, 'holds' | 'nowMs'>,
+  applies = isInForce,
 ) =>
   holds.find(
     (hold) =>
       hold.kind === kind &&
       hold.provider === provider &&
       hold.slotId === slotId &&
-      isInForce(hold, nowMs),
+      applies(hold, nowMs),
   );
 
 /** Whether a hold of this kind is in force on the machine's slot. */

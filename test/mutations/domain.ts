@@ -16,6 +16,7 @@ src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/view.test.
     agentStarted && heartbeat [-&& heartbeat.atMs >= agentStarted.atMs -]? heartbeat : null
   an-installation-that-failed-hands-over:
     return reportResult === [-'Success' ? 'DONE' : 'FAILED-]{+null ? 'FAILED' : 'DONE+}';
+  a-hold-counts-before-its-begin: [-(row.fromMs ?? nowMs) <= nowMs && -]isUnended(row, nowMs)
   a-quarantine-that-ended-bars: quarantine !== null[- && isInForce(quarantine, nowMs)-];
 src/domain/eligibility.ts test/domain/eligibility.test.ts
   lost-at-the-deadline-itself: return at !== null && nowMs >{+=+} at;

@@ -66,6 +66,7 @@ const HOLD = selection({
   kind: ['text' as As<'text', HoldKind>, 'kind'],
   setBy: ['text', 'set_by'],
   reason: ['text', 'reason'],
+  fromMs: ['float8?', ms('from_at')],
   untilMs: ['float8?', ms('until')],
   force: ['bool', 'force'],
 });
