@@ -257,7 +257,7 @@ export function deprovisionContract(s: BmdbStage): void {
       const hold = holdOn(await read(id), 'no-allocate');
       await s.h.hold(hold);
       await (await claim(id)).finish(DEPROVISIONED);
-      expect((await s.h.bmdb.scan(SIGNAL)).holds).toEqual([hold]);
+      expect((await s.h.bmdb.scan(SIGNAL)).holds).toMatchObject([hold]);
     });
 
     it('C3: bars its slot while the machine still exists, until somebody lifts the bar', async () => {
@@ -277,7 +277,7 @@ export function deprovisionContract(s: BmdbStage): void {
       await s.h.hold({ ...holdOn(await read(held), 'no-allocate'), reason: 'mine, for ever' });
       for (const id of [fresh, short, held]) await (await claim(id)).finish(letGo);
       for (const slotId of slots.slice(0, 2)) {
-        expect(await holdsOf(slotId)).toEqual([
+        expect(await holdsOf(slotId)).toMatchObject([
           { provider: PROVIDER, slotId, kind: 'no-allocate', ...letGo.bar, untilMs: null },
         ]);
       }

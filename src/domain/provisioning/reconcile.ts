@@ -40,6 +40,8 @@ export interface ReconcileInput {
   readonly replacements?: readonly Replacement[];
   /** Absent: every free slot is used. */
   readonly target?: Target | undefined;
+  /** Why replacements wait; absent or null: they do not. */
+  readonly replacementBar?: string | null;
   /** Database clock. */
   readonly nowMs: number;
   /** Maximum number of managed machines; 0 = no limit. */
