@@ -14,7 +14,7 @@ src/config/windows-schema.ts test/config/windows.test.ts
   a-window-opens-a-moment-late: Math.floor(nowMs)[- + 1-]
   a-window-never-closes: if (closesAtMs > [-nowMs-]{+0+}) return
 src/domain/provisioning/replacement.ts test/domain/provisioning/replacement.test.ts
-  a-replacement-waits-for-no-window: return [-input.replacementBar ?? -]null;
+  a-replacement-waits-for-no-window: return [-input.replacementBar ??-] null;
 src/domain/backoff.ts test/domain/backoff.test.ts
   backoff-never-grows-past-its-start: [-Math.trunc(last * descriptor.exponent)-]{+last+}
   backoff-maximum-below-the-start:
@@ -78,7 +78,7 @@ src/domain/provisioning/reconcile.ts test/domain/provisioning/reconcile.test.ts
     if ([-penalty.provider !== provider || -]penalty.untilMs <= nowMs) continue;
   the-limit-is-one-too-many: !intent && machines >[-=-] machinesMax
 src/domain/provisioning/replacement.ts test/domain/provisioning/replacement.test.ts
-  replacements-have-no-cap: [-if (replaced < replacementsMax) -]return null;
+  replacements-have-no-cap: [-if (replaced < replacementsMax) -]return input.replacementBar
   a-frozen-fleet-is-replaced: [-if (isFrozen) return 'recovery is frozen, so nothing is replaced';\n-]
   the-first-filling-is-a-replacement: lost > 0 [-&& filled >= target.machines-]
   replacements-of-yesterday-count: each.provider === provider[- && each.atMs > nowMs - REPLACEMENT_MS-]
