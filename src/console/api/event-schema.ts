@@ -10,6 +10,7 @@ const CONDITION = {
   status: text.describe('`True`, `False` or `Unknown`.'),
 };
 
+const roll = { roll: text.describe('Id of the rolling action.'), action: text };
 /** Details of each event type beside the common fields. More may be added. */
 const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> = {
   'machine.created': nothing,
@@ -52,6 +53,10 @@ const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> 
     from: text.describe("Fingerprint of Shepherd's earlier key."),
     to: text.describe('Fingerprint of the current key.'),
   },
+  'roll.started': { ...roll, machines: z.number().int() },
+  'roll.stopped': roll,
+  'roll.done': roll,
+  'roll.aborted': roll,
   'session.expired': { sessionId: text, runtimeInfo: text },
   'access.login': { sessionId: text, role: text },
   'access.refused': {

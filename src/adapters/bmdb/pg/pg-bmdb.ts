@@ -21,6 +21,7 @@ import { createListingRepository } from './provisioning/listings.ts';
 import { createDatabase, SNAPSHOT, throwIfAborted } from './pool.ts';
 import { createRecordStore } from './records/records.ts';
 import { createProviderHolds } from './provisioning/provider-holds.ts';
+import { createRolls } from './requests/rolls.ts';
 import { createRequests } from './requests/requests.ts';
 import { readNow, readSnapshot } from './reading/rows.ts';
 import { openSession } from './session.ts';
@@ -133,6 +134,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     records: createRecordStore(db),
     conditions: createConditionRepository(db),
     requests: createRequests(db),
+    rolls: createRolls(db),
     guard: createGuardRepository(context),
     events: createEventRepository(db, clock),
     webhooks: createWebhookRepository(db),
