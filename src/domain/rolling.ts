@@ -123,7 +123,10 @@ type Standing =
 /** Decides the next step of a running roll. Deterministic. */
 export function planRoll(roll: RollRow, scene: RollScene): RollStep {
   if (roll.nextAtMs !== null && roll.nextAtMs > scene.nowMs) {
-    return { kind: 'wait', why: `the next batch begins at ${new Date(roll.nextAtMs).toISOString()}` };
+    return {
+      kind: 'wait',
+      why: `the next batch begins at ${new Date(roll.nextAtMs).toISOString()}`,
+    };
   }
   const batch = currentBatch(roll);
   const all = batch.map((at) => ({ at, is: standingOf(roll, at, scene) }));

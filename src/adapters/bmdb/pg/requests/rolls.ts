@@ -87,6 +87,9 @@ export const statements = named('rolls', {
   }),
 });
 
+/** The driver would send an array as one of PostgreSQL's. */
+const json = (list: readonly unknown[]): string => JSON.stringify(list);
+
 const tell = (q: Queries, event: NewEvent | null) => writeFleetEvents(q, event ? [event] : []);
 
 /** See `RollRepository`. */
@@ -98,7 +101,7 @@ export function createRolls(db: Database): RollRepository {
     create: (roll) =>
       inOne('begin a rolling action', async (q) => {
         const { id, action, by, reason } = roll;
-        const made = await q.rows(statements.create, roll);
+        const made = await q.rows(statements.create, { ...roll, slots: json(roll.slots) });
         const details = { roll: id, action, machines: roll.slots.length };
         if (made.length > 0) await tell(q, { type: 'roll.started', actor: by, reason, details });
         return (await readIn(q, id))!;
@@ -110,7 +113,10 @@ export function createRolls(db: Database): RollRepository {
     read: async (roll) => (await inOne('read a rolling action', (q) => readIn(q, roll))) ?? null,
     step: ({ id, position: before }, change) =>
       inOne('carry on a rolling action', async (q) => {
-        const [row] = await q.rows(statements.step, { roll: id, before, ...change });
+        const [row] = await q.rows(statements.step, {
+          ...{ ...change, roll: id, before },
+          failures: json(change.failures),
+        });
         if (!row) return false;
         const told = { by: row.by, reason: change.note ?? row.reason };
         await tell(q, rollEvent(row, change.state, told));
