@@ -30,7 +30,10 @@ export interface RollsDeps {
   readonly loop: Loop;
   readonly clock: Clock;
   readonly log: Log;
+  /** Pause between two looks while a roll runs. */
   readonly periodMs: number;
+  /** The same while none runs: an idle fleet asks the database for little. */
+  readonly idleMs: number;
 }
 
 /**
@@ -39,20 +42,26 @@ export interface RollsDeps {
  */
 export async function carryOnRolls(deps: RollsDeps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
+    let running = 0;
     try {
       await deps.leases.take(ROLLS_JOB, signal);
-      if (deps.isWhole()) await runOf(deps.loop, () => lookAtAll(deps, signal));
+      if (deps.isWhole()) {
+        await runOf(deps.loop, async () => void (running = await lookAtAll(deps, signal)));
+      }
     } catch (err) {
       const isPassing = signal.aborted || err instanceof SessionExpired;
       if (!isPassing) deps.log.warn({ err }, 'rolling actions could not be carried on');
     }
-    await sleep(deps.clock, deps.periodMs, signal).catch(() => undefined);
+    await sleep(deps.clock, running > 0 ? deps.periodMs : deps.idleMs, signal).catch(
+      () => undefined,
+    );
   }
 }
 
-async function lookAtAll(deps: RollsDeps, signal: AbortSignal): Promise<void> {
+async function lookAtAll(deps: RollsDeps, signal: AbortSignal): Promise<number> {
   const running = await deps.bmdb.rolls.list({ running: true, limit: RUNNING_MAX }, signal);
   for (const roll of running) await lookAt(deps, roll, signal);
+  return running.length;
 }
 
 async function lookAt(deps: RollsDeps, roll: RollRow, signal: AbortSignal): Promise<void> {

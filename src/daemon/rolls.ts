@@ -11,12 +11,13 @@ import type { DaemonParts } from './parts.ts';
 export function startRolls(parts: DaemonParts): void {
   const { clock, log, closer, bmdb, loops, mirror, config } = parts;
   const stopping = new AbortController();
-  const periodMs = config.mirror.pollInterval;
+  const { pollInterval: periodMs, scanInterval: idleMs } = config.mirror;
   const rolling = carryOnRolls(
     {
-      ...{ bmdb, leases: parts.rollLeases, clock, periodMs, isWhole: mirror.isWhole },
+      ...{ bmdb, leases: parts.rollLeases, clock, periodMs, idleMs },
+      isWhole: mirror.isWhole,
       scene: sceneOf(parts),
-      loop: loops.of('rolls', periodMs, ROLLS_JOB),
+      loop: loops.of('rolls', idleMs, ROLLS_JOB),
       log: log.child({ component: 'rolls' }),
     },
     stopping.signal,
