@@ -269,6 +269,7 @@ async function openConsole(
     events: bmdb.events,
     records: bmdb.inspection,
     conditions: bmdb.conditions,
+    rolls: bmdb.rolls,
     webhooks: webhooksView(parts),
     submission: submissionMeans(parts),
     daemons: daemonsView(parts),

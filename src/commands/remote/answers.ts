@@ -21,6 +21,7 @@ import type {
   StatisticsSchema,
 } from '../../console/api/records.ts';
 import type { FailuresSchema } from '../../console/api/stats.ts';
+import type { RollPlanSchema, RollSchema, RollsSchema } from '../../console/api/rolls.ts';
 import type { ResolutionSchema } from '../../console/api/resolve.ts';
 import type {
   BatchSchema,
@@ -60,4 +61,7 @@ export type Whoami = z.output<typeof WhoamiSchema>;
 export type Records = z.output<typeof RecordsSchema>;
 export type HardwareReports = z.output<typeof HardwareReportsSchema>;
 export type Statistics = z.output<typeof StatisticsSchema>;
+export type Roll = z.output<typeof RollSchema>;
+export type Rolls = z.output<typeof RollsSchema>;
+export type RollPlan = z.output<typeof RollPlanSchema>;
 export type Failures = z.output<typeof FailuresSchema>;
