@@ -242,26 +242,6 @@ export function lastAttemptMs(process: Process, row: MachineRow): number | null 
   return process === 'ShepherdAgentStart' ? (row.startAttempt?.atMs ?? null) : null;
 }
 
-/** Decides which waiting machine is served first. */
-export interface Seniority {
-  /** See `lastAttemptMs`. */
-  readonly lastAttemptMs: number | null;
-  readonly machineId: string;
-}
-
-export const seniorityOf = (process: Process, row: MachineRow): Seniority => ({
-  lastAttemptMs: lastAttemptMs(process, row),
-  machineId: row.machineId,
-});
-
-/** Sorts by oldest attempt (never is the oldest), then by machine id. */
-export function bySeniority(a: Seniority, b: Seniority): number {
-  const atA = a.lastAttemptMs ?? Number.NEGATIVE_INFINITY;
-  const atB = b.lastAttemptMs ?? Number.NEGATIVE_INFINITY;
-  if (atA !== atB) return atA < atB ? -1 : 1;
-  return a.machineId < b.machineId ? -1 : Number(a.machineId > b.machineId);
-}
-
 /**
  * A request waits for its delivery: the next heartbeat's answer hands it to the agent, unless
  * `handOutRefusal` objects.

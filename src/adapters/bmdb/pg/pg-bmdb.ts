@@ -21,7 +21,7 @@ import { createListingRepository } from './provisioning/listings.ts';
 import { createDatabase, SNAPSHOT, throwIfAborted } from './pool.ts';
 import { createRecordStore } from './records/records.ts';
 import { createProviderHolds } from './provisioning/provider-holds.ts';
-import { createRolls } from './requests/rolls.ts';
+import { createRolls } from './people/rolls.ts';
 import { createRequests } from './requests/requests.ts';
 import { readNow, readSnapshot } from './reading/rows.ts';
 import { openSession } from './session.ts';
