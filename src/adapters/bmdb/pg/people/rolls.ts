@@ -13,8 +13,8 @@ const ROLL = selection({
   drain: ['text?' as As<'text?', RollRow['drain']>, 'r.drain'],
   filter: ['text', 'r.filter'],
   slots: ['jsonb' as As<'jsonb', readonly RollSlot[]>, 'r.slots'],
-  canary: ['int4', 'r.canary'],
-  batch: ['int4', 'r.batch'],
+  canary: ['float8', 'r.canary::float8'],
+  batch: ['float8', 'r.batch::float8'],
   pauseMs: ['float8', 'r.pause_ms'],
   stopOnFailure: ['bool', 'r.stop_on_failure'],
   by: ['text', 'r.actor'],
@@ -24,7 +24,7 @@ const ROLL = selection({
   createdAtMs: ['float8', ms('r.created_at')],
   state: ['text' as As<'text', RollState>, 'r.state'],
   note: ['text?', 'r.note'],
-  position: ['int4', 'r.position'],
+  position: ['float8', 'r.position::float8'],
   nextAtMs: ['float8?', ms('r.next_at')],
   failures: ['jsonb' as As<'jsonb', readonly RollFailure[]>, 'r.failures'],
 });
@@ -35,7 +35,7 @@ export const statements = named('rolls', {
   create: statement({
     params: {
       ...{ id: 'uuid', action: 'text', drain: 'text?', filter: 'text', slots: 'jsonb' },
-      ...{ canary: 'int4', batch: 'int4', pauseMs: 'float8', stopOnFailure: 'bool' },
+      ...{ canary: 'int8', batch: 'int8', pauseMs: 'float8', stopOnFailure: 'bool' },
       ...{ by: 'text', role: 'text', proven: 'bool', reason: 'text' },
     },
     columns: { roll_id: 'uuid' },
@@ -68,7 +68,7 @@ export const statements = named('rolls', {
   /** Nothing if it no longer runs, or another daemon carried it on. */
   step: statement({
     params: {
-      ...{ ...ROLL_ID, before: 'int4', state: 'text', note: 'text?', position: 'int4' },
+      ...{ ...ROLL_ID, before: 'int8', state: 'text', note: 'text?', position: 'int8' },
       ...{ nextAtMs: 'float8?', failures: 'jsonb' },
     },
     columns: ROLL.columns,

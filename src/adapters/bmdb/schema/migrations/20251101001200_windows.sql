@@ -13,8 +13,8 @@ CREATE TABLE fleet_rolls ( -- Rolling actions: one order after another over many
   drain text CHECK (drain IN ('skip', 'force')), -- How machines leave their pools; null: they are drained.
   filter text NOT NULL, -- Filter that chose the machines.
   slots jsonb NOT NULL, -- The machines as they matched at the begin, in their order.
-  canary integer NOT NULL CHECK (canary >= 0), -- Machines in the first batch; 0: as in the others.
-  batch integer NOT NULL CHECK (batch >= 1), -- Machines in each batch.
+  canary bigint NOT NULL CHECK (canary >= 0), -- Machines in the first batch; 0: as in the others.
+  batch bigint NOT NULL CHECK (batch >= 1), -- Machines in each batch.
   pause_ms double precision NOT NULL CHECK (pause_ms >= 0), -- Pause after each batch, milliseconds.
   stop_on_failure boolean NOT NULL, -- true: the first failure ends it.
   actor text NOT NULL, -- Person that asked for it.
@@ -24,7 +24,7 @@ CREATE TABLE fleet_rolls ( -- Rolling actions: one order after another over many
   created_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(created_at)), -- Time of the request.
   state text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'paused', 'stopped', 'done', 'aborted')), -- stopped: after a failure.
   note text, -- What it waits for, or why it ended; null: nothing.
-  position integer NOT NULL DEFAULT 0 CHECK (position >= 0), -- Machines in the batches that are over.
+  position bigint NOT NULL DEFAULT 0 CHECK (position >= 0), -- Machines in the batches that are over.
   next_at timestamptz CHECK (isfinite(next_at)), -- The next batch begins after this time; null: at once.
   failures jsonb NOT NULL DEFAULT '[]' -- Machines on which the action failed, and why.
 );
