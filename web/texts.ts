@@ -303,6 +303,7 @@ export const texts = {
     nothingAsked: 'There is no hold and no open request.',
     quarantine: (kind: string) => `quarantine: ${kind}`,
     by: (who: string) => `by ${who}`,
+    begins: 'begins',
     untilTakenAway: 'until it is removed',
     expires: 'expires',
     conditions: 'Conditions',

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { CHOOSING, examples, inGroup } from './help.ts';
+import { addRolls } from './roll-program.ts';
 import { countOf, WHEN_HELP, wholeNumber, whenOf } from './options.ts';
 import { FAILURE_KINDS } from '../domain/failures.ts';
 import { PROVIDER_HOLD_KINDS } from '../domain/verbs.ts';
@@ -85,6 +86,7 @@ export function addFleetCommands(cli: Command, through: Through = byFlags): void
     examples(command, ...FREEZE_EXAMPLES[verb]).addHelpText('after', FREEZE_HELP);
   }
   addScale(fleet, act);
+  addRolls(fleet, act);
 }
 
 const SCALE_HELP = `

@@ -124,6 +124,13 @@ export function untilMsOf(when: When | undefined, nowMs: number): number | null 
   throw new UsageError(`${new Date(when.atMs).toISOString()} is in the past; give a later end`);
 }
 
+/** Converts a begin to epoch milliseconds; null: at once, also when it is in the past. */
+export function fromMsOf(when: When | undefined, nowMs: number): number | null {
+  if (when === undefined) return null;
+  if ('forMs' in when) return Math.round(nowMs + when.forMs);
+  return when.atMs > nowMs ? when.atMs : null;
+}
+
 /** The flags that say how a machine leaves its pools. */
 export interface DrainFlags {
   /** False: do not wait for its load balancers. */

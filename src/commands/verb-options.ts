@@ -3,6 +3,7 @@ import { UsageError } from '../domain/errors.ts';
 import { described, detailsOf, type Detail, type MachineVerb } from '../domain/verbs.ts';
 import {
   drainOf,
+  fromMsOf,
   imageOf,
   rootDeviceOf,
   untilMsOf,
@@ -63,6 +64,9 @@ function addDetail(command: Command, name: string, detail: Detail): void {
     case 'text':
       if (detail.words) command.argument(`[${detail.words.name}...]`, cli);
       break;
+    case 'start':
+      command.option('--from <when>', `${cli}: ${WHEN_HELP}`, whenOf);
+      break;
     case 'end':
       command.option('--until <when>', `${cli}: ${WHEN_HELP}`, whenOf);
       break;
@@ -86,7 +90,7 @@ function addDetail(command: Command, name: string, detail: Detail): void {
   }
 }
 
-type Flags = VerbFlags & { readonly until?: When };
+type Flags = VerbFlags & { readonly from?: When; readonly until?: When };
 
 /**
  * Splits what commander passes to the action of a verb: the named machine, and the flags with the words.
@@ -116,6 +120,7 @@ export const bodyOf = (verb: MachineVerb, flags: object, nowMs: number) => ({
 function valueOf(name: string, kind: Detail['kind'], flags: object, nowMs: number): unknown {
   if (kind === 'drain') return drainOf(flags as DrainFlags);
   if (kind === 'image') return imageOf(flags as ImageFlags);
+  if (kind === 'start') return fromMsOf((flags as { readonly from?: When }).from, nowMs);
   if (kind === 'end') return untilMsOf((flags as { readonly until?: When }).until, nowMs);
   return (flags as Readonly<Record<string, unknown>>)[name];
 }

@@ -23,7 +23,7 @@ export const fleetSchema = () =>
     .prefault('shepherd');
 
 /** A list of texts of one kind, without duplicates. */
-function list<Of extends z.ZodType>(of: Of, kind: string, meaning: string) {
+export function list<Of extends z.ZodType>(of: Of, kind: string, meaning: string) {
   const type = `a list of ${kind}`;
   const error = (issue: { readonly input?: unknown }) =>
     issue.input === undefined

@@ -12,6 +12,7 @@ import { chronicSchema, conditionsSchema, replacementSchema, retireWhen } from '
 import { consoleSettings, hasAddress, hasWayIn, isEncrypted } from './console-schema.ts';
 import { filledSection, section } from './driven.ts';
 import { balancersSchema, complaintAboutRoles, rolesSchema, webhooksSchema } from './sections.ts';
+import { windowFaults, windowsSchema } from './windows-schema.ts';
 import { poolFaults } from './pool-faults.ts';
 import { fleetSchema, poolsSchema } from './pool-schema.ts';
 import { providersSchema } from './provider-schema.ts';
@@ -57,6 +58,7 @@ export const configSchema = (around: Surroundings, drivers: typeof DRIVER_TABLES
     }),
     guard: guardSchema(),
     replacement: replacementSchema(),
+    windows: windowsSchema(),
     mirror: filledSection({
       scanInterval: leaf.duration('Interval of full scans of the database.').prefault('1m'),
       pollInterval: leaf
@@ -104,6 +106,7 @@ export const configSchema = (around: Surroundings, drivers: typeof DRIVER_TABLES
     })
     .superRefine(erasesNothingUnasked, { when: () => true })
     .superRefine(poolsAgree, { when: () => true })
+    .superRefine(windowsAgree, { when: () => true })
     .superRefine(rolesMakeSense, { when: () => true });
 
 function rolesMakeSense(value: unknown, context: z.RefinementCtx): void {
@@ -114,6 +117,13 @@ function rolesMakeSense(value: unknown, context: z.RefinementCtx): void {
 /** Reported together with all other faults. */
 function poolsAgree(value: unknown, context: z.RefinementCtx): void {
   for (const { path, message } of poolFaults(value)) {
+    context.addIssue({ code: 'custom', path: [...path], message });
+  }
+}
+
+/** A window of an unknown provider or pool would gate nothing. */
+function windowsAgree(value: unknown, context: z.RefinementCtx): void {
+  for (const { path, message } of windowFaults(value)) {
     context.addIssue({ code: 'custom', path: [...path], message });
   }
 }

@@ -1,7 +1,11 @@
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { ConditionRepository, EventRepository } from '../adapters/bmdb/port.ts';
+import type {
+  ConditionRepository,
+  RollRepository,
+  EventRepository,
+} from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Inspector } from '../adapters/inspector/port.ts';
 import type { Log } from '../adapters/log/port.ts';
@@ -49,6 +53,7 @@ export interface ConsoleDeps extends AccessMeans, ConsoleViews {
   readonly events: EventRepository;
   /** Reports of conditions of machines. */
   readonly conditions: ConditionRepository;
+  readonly rolls: RollRepository;
   /** Receivers of events over HTTP. */
   readonly webhooks: WebhooksView;
   /** Dependencies of operator requests. */

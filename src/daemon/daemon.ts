@@ -33,6 +33,7 @@ import { fleetPlan } from './views/plan-view.ts';
 import { createProvidersView } from './views/providers-view.ts';
 import { createStateGauges } from './views/state-gauges.ts';
 import { withTimeLimit } from '../adapters/clock/port.ts';
+import { startRolls } from './rolls.ts';
 import { startWebhooks, webhooksView } from './webhooks.ts';
 
 export interface DaemonOptions {
@@ -118,6 +119,7 @@ async function build({ ports, consoleOption, ...means }: Built): Promise<Daemon>
   if (parts.roles.has('loops')) startCases(parts);
   const daily = () => ({ headline: headlineText(board.headline()), ...board.counts() });
   if (parts.roles.has('loops')) tellDaily(daily, means);
+  if (parts.roles.has('loops')) startRolls(parts);
   if (parts.roles.has('stats')) startCounting(parts);
   parts.series.begin({ ...board, nowMs: mirror.nowMs });
   log.info({ console: web.url, agents: parts.server.address }, 'daemon started');
@@ -270,6 +272,7 @@ async function openConsole(
     records: bmdb.inspection,
     conditions: bmdb.conditions,
     cases: bmdb.cases,
+    rolls: bmdb.rolls,
     webhooks: webhooksView(parts),
     submission: submissionMeans(parts),
     daemons: daemonsView(parts),

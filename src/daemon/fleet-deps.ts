@@ -1,5 +1,6 @@
+import { replacementBar } from './planning.ts';
 import { JANITOR_KINDS } from '../adapters/metrics/port.ts';
-import { ladderOf, machinesMaxOf, policyOf, retirementOf, targetOf } from '../config.ts';
+import { ladderOf, machinesMaxOf, policyOf, retirementOf, targetOf, windowsOf } from '../config.ts';
 import type { ProvideDeps } from '../actors/provide.ts';
 import type { DaemonParts } from './parts.ts';
 
@@ -47,6 +48,7 @@ export function fleetDeps(parts: DaemonParts, watching: Watching): ProvideDeps {
         machinesMaxOf: new Map(
           [...providers.keys()].map((name) => [name, machinesMaxOf(config, name)]),
         ),
+        replacementBar: replacementBar(windowsOf(config)),
         targetOf: new Map(
           [...providers.keys()].flatMap((name) => {
             const target = targetOf(config, name);

@@ -304,6 +304,7 @@ export async function openParts(given: Means, ports: Ports) {
     /** Balancer jobs are released after the work under way has ended. */
     balancerLeases: openLeases(),
     statisticsLeases: openLeases(STATISTICS_RETRY_MS),
+    rollLeases: openLeases(),
     certificateNotAfterMs: agents.notAfterMs,
   };
 }

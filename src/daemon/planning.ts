@@ -3,10 +3,17 @@ import type { Mirror } from '../actors/mirror/mirror.ts';
 import type { FleetRows } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { FleetProvider, Listing } from '../adapters/provider/port.ts';
-import { machinesMaxOf, targetOf, type Config } from '../config.ts';
+import { machinesMaxOf, targetOf, windowsOf, type Config } from '../config.ts';
 import type { ProviderName } from '../domain/ids.ts';
 import { foresightOf, type Foresight } from '../domain/provisioning/foresight.ts';
+import { windowRefusal, type MaintenanceWindow } from '../domain/windows.ts';
 import { reconcile, type Reconciliation } from '../domain/provisioning/reconcile.ts';
+
+/** Why replacements of a provider wait: a window of the whole provider is closed. */
+export const replacementBar =
+  (windows: readonly MaintenanceWindow[]) =>
+  (provider: ProviderName, nowMs: number): string | null =>
+    windowRefusal(windows, { provider, location: null, pools: [] }, nowMs);
 
 /** The provisioner's plan from the last listing, without work under way. */
 export function provisioningPlan(
@@ -24,6 +31,7 @@ export function provisioningPlan(
     unreadable: read.unreadable ?? [],
     machinesMax: machinesMaxOf(config, provider.name),
     target: targetOf(config, provider.name),
+    replacementBar: replacementBar(windowsOf(config))(provider.name, read.rows.nowMs),
     chunkSize: provider.inventory ? Infinity : reservationChunkSize,
     assimilate,
     canCreate: provider.capabilities.create,

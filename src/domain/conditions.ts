@@ -223,14 +223,15 @@ export function conditionHolds(
   return [...holds.values()];
 }
 
-/** All holds. One that an operator set without an end stands for a condition's of its kind. */
+/** All holds. One that an operator set without begin and end stands for a condition's of its kind. */
 export function withConditionHolds(
   holds: readonly HoldRow[],
   ofConditions: readonly HoldRow[],
 ): readonly HoldRow[] {
   if (ofConditions.length === 0) return holds;
   const keyOf = ({ provider, slotId, kind }: HoldRow) => `${slot(provider, slotId)} ${kind}`;
-  const lasting = new Set(holds.filter(({ untilMs }) => untilMs === null).map(keyOf));
+  const isLasting = ({ fromMs = null, untilMs }: HoldRow) => fromMs === null && untilMs === null;
+  const lasting = new Set(holds.filter(isLasting).map(keyOf));
   return [...holds, ...ofConditions.filter((hold) => !lasting.has(keyOf(hold)))];
 }
 

@@ -242,26 +242,6 @@ export function lastAttemptMs(process: Process, row: MachineRow): number | null 
   return process === 'ShepherdAgentStart' ? (row.startAttempt?.atMs ?? null) : null;
 }
 
-/** Decides which waiting machine is served first. */
-export interface Seniority {
-  /** See `lastAttemptMs`. */
-  readonly lastAttemptMs: number | null;
-  readonly machineId: string;
-}
-
-export const seniorityOf = (process: Process, row: MachineRow): Seniority => ({
-  lastAttemptMs: lastAttemptMs(process, row),
-  machineId: row.machineId,
-});
-
-/** Sorts by oldest attempt (never is the oldest), then by machine id. */
-export function bySeniority(a: Seniority, b: Seniority): number {
-  const atA = a.lastAttemptMs ?? Number.NEGATIVE_INFINITY;
-  const atB = b.lastAttemptMs ?? Number.NEGATIVE_INFINITY;
-  if (atA !== atB) return atA < atB ? -1 : 1;
-  return a.machineId < b.machineId ? -1 : Number(a.machineId > b.machineId);
-}
-
 /**
  * A request waits for its delivery: the next heartbeat's answer hands it to the agent, unless
  * `handOutRefusal` objects.
@@ -312,23 +292,30 @@ export const isQuarantined = (
 ): boolean => quarantine !== null && isInForce(quarantine, nowMs);
 
 /** Whether it has no end, or ends later than now. */
-export const isInForce = (
+export const isUnended = (
   { untilMs }: { readonly untilMs: number | null },
   nowMs: number,
 ): boolean => untilMs === null || untilMs > nowMs;
 
-/** The hold of a kind that is in force on a slot. */
+/** Whether it has begun and not ended. */
+export const isInForce = (
+  row: { readonly fromMs?: number | null; readonly untilMs: number | null },
+  nowMs: number,
+): boolean => (row.fromMs ?? nowMs) <= nowMs && isUnended(row, nowMs);
+
+/** The hold of a kind that is in force on a slot, or else `applies`. */
 export const holdOn = (
   { provider, slotId }: Pick<RequestRow, 'provider' | 'slotId'>,
   kind: HoldKind,
   { holds, nowMs }: Pick<Circumstances, 'holds' | 'nowMs'>,
+  applies = isInForce,
 ) =>
   holds.find(
     (hold) =>
       hold.kind === kind &&
       hold.provider === provider &&
       hold.slotId === slotId &&
-      isInForce(hold, nowMs),
+      applies(hold, nowMs),
   );
 
 /** Whether a hold of this kind is in force on the machine's slot. */

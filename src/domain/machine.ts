@@ -314,6 +314,8 @@ export interface HoldRow {
   readonly kind: HoldKind;
   readonly setBy: string;
   readonly reason: string;
+  /** When it begins; null or absent: at once. */
+  readonly fromMs?: number | null;
   readonly untilMs: number | null;
   /** Of `no-serve`: drain even below the pool's least number of active members. Absent: no. */
   readonly force?: boolean;

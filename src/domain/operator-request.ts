@@ -13,7 +13,7 @@ type DetailValue<D> = D extends { readonly kind: 'choice'; readonly of: readonly
     ? boolean
     : D extends { readonly kind: 'drain' }
       ? DrainMode | null
-      : D extends { readonly kind: 'end' }
+      : D extends { readonly kind: 'start' | 'end' }
         ? number | null
         : D extends { readonly kind: 'names' }
           ? readonly string[]
@@ -21,7 +21,9 @@ type DetailValue<D> = D extends { readonly kind: 'choice'; readonly of: readonly
             ? InstallImage
             : string | OrNull<D>;
 /** Details with a default value. */
-type Spared = { readonly kind: 'flag' | 'drain' | 'end' | 'names' } | { readonly none: true };
+type Spared =
+  | { readonly kind: 'flag' | 'drain' | 'start' | 'end' | 'names' }
+  | { readonly none: true };
 type Needed<D> = { [Name in keyof D]: D[Name] extends Spared ? never : Name }[keyof D];
 type Values<D> = { readonly [Name in keyof D]: DetailValue<D[Name]> };
 
@@ -99,8 +101,14 @@ const TIME_MAX_MS = 8_640_000_000_000_000;
 
 /** Why these details are invalid, for people; null: they are valid. */
 export function misfitOf(wish: OperatorRequest): string | null {
-  if ('untilMs' in wish && Math.abs(wish.untilMs ?? 0) > TIME_MAX_MS) {
-    return `${wish.untilMs} is no time`;
+  const times = [
+    'untilMs' in wish ? wish.untilMs : null,
+    wish.verb === 'hold' ? wish.fromMs : null,
+  ];
+  const noTime = times.find((atMs) => Math.abs(atMs ?? 0) > TIME_MAX_MS);
+  if (noTime !== undefined) return `${noTime} is no time`;
+  if (wish.verb === 'hold' && (wish.fromMs ?? -Infinity) >= (wish.untilMs ?? Infinity)) {
+    return 'it ends before it begins: untilMs must be later than fromMs';
   }
   if (wish.verb === 'freeze-until' && wish.untilMs === null) {
     return 'say when the freeze ends: untilMs';

@@ -1,5 +1,12 @@
 import { poolVerdict, type PoolRow } from './balancing/pool-row.ts';
-import { holdOn, installState, isHeld, isQuarantined, type Circumstances } from './eligibility.ts';
+import {
+  holdOn,
+  installState,
+  isHeld,
+  isQuarantined,
+  isUnended,
+  type Circumstances,
+} from './eligibility.ts';
 import { changedLabels, LABELS_MAX, labelsOf, readLabelChange } from './labels.ts';
 import type { DrainMode, GuardRow, MachineRow, RequestRow } from './machine.ts';
 import { isRung, RUNG_FACTS } from './recovery/rungs.ts';
@@ -142,21 +149,28 @@ const underWayText = ({ isInstalling }: Scene): string =>
   isInstalling ? '; an installation was handed to its agent before, and may be under way' : '';
 
 function hold(scene: Scene, wish: OperatorRequest<'hold'>): RequestResult {
-  const { kind, untilMs } = wish;
+  const { kind, fromMs, untilMs } = wish;
   const { request, now } = scene;
   if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
-  const before = holdOn(request, kind, now);
+  const isLater = (fromMs ?? now.nowMs) > now.nowMs;
+  const inForce = holdOn(request, kind, now);
+  // A slot has one hold of each kind: the one in force would end now.
+  if (isLater && inForce)
+    return refused(`${inForce.setBy}'s hold ${kind} is in force: remove it first`);
+  const before = holdOn(request, kind, now, isUnended);
+  const from = isLater ? `from ${new Date(fromMs!).toISOString()} ` : '';
   const instead = before ? `, instead of that by ${before.setBy} (${before.reason})` : '';
   const underWay = kind === 'preserve' ? underWayText(scene) : '';
-  return done(`${kind} holds ${untilText(untilMs, 'it is removed')}${instead}${underWay}`, wish, {
-    kind: 'held',
-    reason: `${kind}: ${request.reason}`,
-  });
+  return done(
+    `${kind} holds ${from}${untilText(untilMs, 'it is removed')}${instead}${underWay}`,
+    wish,
+    { kind: 'held', reason: `${kind}: ${request.reason}` },
+  );
 }
 
 function unhold({ request, now }: Scene, wish: OperatorRequest<'unhold'>): RequestResult {
   const { kind } = wish;
-  const before = holdOn(request, kind, now);
+  const before = holdOn(request, kind, now, isUnended);
   // A hold that ended by itself counts as none; its row is removed as well.
   if (!before) return done('there was none', wish);
   return done(`${kind} is removed; ${before.setBy} had set it (${before.reason})`, wish, {

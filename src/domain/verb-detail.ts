@@ -49,6 +49,8 @@ export type Detail = {
     }
   /** How a machine leaves its pools; null: it waits until its balancers drain it. */
   | { readonly kind: 'drain' }
+  /** Epoch ms; null: at once. */
+  | { readonly kind: 'start' }
   /** Epoch ms; null: until it is removed. */
   | { readonly kind: 'end' }
   /** One line of printable text. */

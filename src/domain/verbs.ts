@@ -51,6 +51,12 @@ const KIND = {
   cli: 'What the hold forbids',
   page: 'Kind of hold',
 } as const;
+const FROM = {
+  kind: 'start',
+  api: 'Begin of the effect. Null: at once.',
+  cli: 'When it begins',
+  page: 'Begins in hours (empty: at once)',
+} as const;
 const UNTIL = {
   kind: 'end',
   api: 'End of the effect. Null: until it is removed.',
@@ -109,6 +115,7 @@ export const VERBS = {
     would: 'be put under the hold',
     details: {
       kind: KIND,
+      fromMs: FROM,
       untilMs: UNTIL,
       force: {
         kind: 'flag',

@@ -170,14 +170,13 @@ function limitsOf({ row, holds, penalty, requests }: SlotFacts, loss: LossPolicy
     penalty?.untilMs,
     ...requests.map(({ expiresAtMs }) => expiresAtMs),
     ...(row?.backoffs ?? []).map(({ untilMs }) => untilMs),
-    ...holds.map(({ untilMs }) => untilMs),
+    ...holds.flatMap(({ fromMs, untilMs }) => [fromMs, untilMs]),
   ];
   return limits.filter((at) => typeof at === 'number');
 }
 
-/** The clock can only end holds, so that comparing their number is enough. */
 const sameTold = (a: ViewDetails, b: ViewDetails): boolean =>
-  TOLD.every((key) => a[key] === b[key]) && a.holds.length === b.holds.length;
+  TOLD.every((key) => a[key] === b[key]) && String(a.holds) === String(b.holds);
 
 /** An operator's hold with an end may be beside a condition's of the same kind. */
 /** Each kind once, in one order: an operator and a condition may set the same kind. */

@@ -36,6 +36,7 @@ function schemaOf(detail: Detail, time: z.ZodType): z.ZodType {
       return orNull(choiceOf(detail), detail.none ?? false);
     case 'drain':
       return orNull(z.enum(DRAIN_MODES));
+    case 'start':
     case 'end':
       return orNull(time);
     case 'text':

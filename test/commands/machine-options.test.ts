@@ -111,7 +111,16 @@ testRows<readonly [MachineVerb, readonly string[], object]>([
   ['restart-agent', [], { drain: null }],
   ['reboot', ['--force', '--no-drain'], { force: true, drain: 'skip' }],
   ['deprovision', ['--return-to-pool', '--yes'], { returnToPool: true, drain: null }],
-  ['hold', ['--kind', 'no-serve', '--force'], { kind: 'no-serve', untilMs: null, force: true }],
+  [
+    'hold',
+    ['--kind', 'no-serve', '--force', '--from', '1h'],
+    { kind: 'no-serve', fromMs: NOW + HOUR, untilMs: null, force: true },
+  ],
+  [
+    'hold',
+    ['--kind', 'preserve', '--from', '2001-01-01'],
+    { kind: 'preserve', fromMs: null, untilMs: null, force: false },
+  ],
   ['quarantine', ['--until', '2h'], { untilMs: NOW + 2 * HOUR }],
   ['release', ['--forget-host-key', '--yes'], { forgetHostKey: true }],
   ['note', ['a', 'new disk'], { text: 'a new disk' }],

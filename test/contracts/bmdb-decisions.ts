@@ -188,6 +188,24 @@ export function decisionsContract(s: BmdbStage): void {
       expect((await s.session.intents.open(input)).state).toBe('open');
     });
 
+    it('counts from its begin on', async () => {
+      const id = await add();
+      const target = await s.target(id);
+      const fromMs = (await s.now()) + 10 * MINUTE;
+      const what = { verb: 'hold', target, kind: 'no-start' } as const;
+      expect(await applyRequest({ ...what, fromMs })).toMatchObject({
+        outcome: `no-start holds from ${new Date(fromMs).toISOString()} until it is removed`,
+      });
+      const [planned] = await s.holds();
+      expect(Math.abs(planned!.fromMs! - fromMs)).toBeLessThan(2);
+      await (await s.session.claim('ShepherdAgentStart', id)).cancel();
+      await s.h.pass(11 * MINUTE);
+      expect(await refusedWith(s.session.claim('ShepherdAgentStart', id))).toBe('nothing-to-do');
+      expect(await applyRequest({ verb: 'unhold', target, kind: 'no-start' })).toMatchObject({
+        outcome: 'no-start is removed; ann had set it (no longer needed)',
+      });
+    });
+
     it('leaves holds of other kinds and slots unchanged', async () => {
       const target = await s.target(await add());
       const other = await s.target(await add());

@@ -3,6 +3,7 @@ import { accessContract } from './bmdb-access.ts';
 import { agentStartContract } from './bmdb-agent-start.ts';
 import { backoffContract } from './bmdb-backoff.ts';
 import { conditionsContract } from './bmdb-conditions.ts';
+import { rollsContract } from './bmdb-rolls.ts';
 import { decisionsContract } from './bmdb-decisions.ts';
 import { deprovisionContract } from './bmdb-deprovision.ts';
 import { casesContract } from './bmdb-cases.ts';
@@ -66,7 +67,7 @@ export const AREAS = {
     conditionsContract,
   ],
   requests: [
-    ...[requestsContract, decisionsContract, ordersContract, withdrawalsContract],
+    ...[requestsContract, rollsContract, decisionsContract, ordersContract, withdrawalsContract],
     ...[deprovisionContract, requestBatchesContract, accessContract, retireContract],
   ],
   balancing: [membersContract, poolsContract],

@@ -135,6 +135,9 @@ testMay(
   hold no-start                           → a hold forbids it
   hold no-start 0                         → it may
   hold no-start +1ms                      → a hold forbids it
+  planned no-start +1ms                   → it may
+  planned no-start 0                      → a hold forbids it
+  planned no-start 1m 0                   → it may
   hold no-recover, hold no-allocate, hold preserve → it may
   member active                           → it may`,
 );

@@ -42,6 +42,7 @@ testRows<[string, GivenWish, string | RegExp, Partial<RequestRow>?]>([
   ['', { verb: 'thaw' }, /^it expired/, { expiresAtMs: NOW_MS }],
   ['slot', { verb: 'release', forgetHostKey: false }, /not on/],
   ['', { verb: 'hold', kind: 'no-start', untilMs: NOW_MS }, /already passed$/],
+  ['hold preserve', { verb: 'hold', kind: 'preserve', fromMs: NOW_MS + 1 }, /: remove it first$/],
   ['', { verb: 'quarantine', untilMs: NOW_MS }, /already passed$/],
   ['quarantine conflict', { verb: 'quarantine', untilMs: null }, /already$/],
   ['hold preserve', deprovision, 'a hold preserves it'],
@@ -74,7 +75,7 @@ testRows(MACHINE_VERBS.filter((verb) => !isOrder(verb)))(
 );
 
 testRows([
-  [hold('no-start'), { force: false, kind: 'no-start', untilMs: null }],
+  [hold('no-start'), { force: false, kind: 'no-start', fromMs: null, untilMs: null }],
   [{ verb: 'release', forgetHostKey: true }, { forgetHostKey: true }],
   [
     { ...deprovision, returnToPool: true },

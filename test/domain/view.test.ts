@@ -147,6 +147,12 @@ describe('viewOf, where the first matching rule decides', () => {
     expect(view('hold no-start +1m', NOW_MS + MINUTE + 1).next).toBe('agentStart');
   });
 
+  test('is due at the begin of a hold, also when another hold ends then', () => {
+    expectView(view('planned no-serve +1m'), 'Provisioned waiting, next agentStart, due +1m');
+    const both = view('planned no-serve +1m, hold preserve +1m');
+    expect([both.holds, both.dueAtMs]).toEqual([['preserve'], NOW_MS + MINUTE]);
+  });
+
   test('takes the location from the row’s device, else from the listing', () => {
     expect(viewOf(slotFacts({ listed: free({ location: 'east' }) }), moment)).toMatchObject({
       reservationId: 'rack-1',

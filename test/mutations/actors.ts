@@ -56,7 +56,7 @@ src/actors/provisioning/record.ts test/actors/provisioning/resolve-intents.test.
   a-creation-whose-device-was-found-is-given-up: return [-device !== null-]{+false+};
 src/actors/provisioning/updater.ts test/actors/provisioning/idle-tags.test.ts
   idle-tags-of-foreign-devices: listed?.id !== id[- || listed.ownership !== 'ours'-]
-  holds-that-are-over-are-tagged: untilMs === null || [-untilMs > nowMs-]{+nowMs > 0+}
+  holds-that-are-over-are-tagged: isInForce(hold, [-nowMs-]{+0+})
 src/actors/provisioning/updater.ts test/actors/provisioning/updater.test.ts
   a-look-names-no-reservation: { signal, timeoutMs: READ_MS[-, reservationId-] };
   a-look-past-the-holds:

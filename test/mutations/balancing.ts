@@ -17,7 +17,7 @@ src/actors/balancing/desired-members.ts test/actors/balancing/desired-members.te
 src/domain/balancing/desired-member.ts test/actors/balancing/desired-members.test.ts
   wishes-outlive-orders: [-    row.order?.expiresAtMs,\n-]
   wishes-outlive-quarantines: [-    row.quarantine?.untilMs,\n-]
-  wishes-outlive-holds: [-    ...holds.map(({ untilMs }) => untilMs),\n-]
+  wishes-outlive-holds: [-    ...holds.flatMap(({ fromMs, untilMs }) => [fromMs, untilMs]),\n-]
   wishes-do-not-see-silence: [-    lostAtMs(row, loss),\n-]
 src/machines/balancer.ts test/model/balancer.rules.test.ts
   balancing-interrupts-what-it-does-when-else-is-desired:

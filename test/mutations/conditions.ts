@@ -8,7 +8,7 @@ src/domain/conditions.ts test/domain/conditions.test.ts
   suspicion-is-of-the-fleet-only: [-[FLEET, provider].some((scope) => suspicious.has-]{+[FLEET].some((scope) => suspicious.has+}
   what-expires-is-wrong-no-more: [-status === 'False' && -]expiresAtMs !== null
   what-was-ok-stays-so: <= nowMs ? '[-Unknown-]{+False+}' : status;
-  a-hold-that-ends-hides-a-condition: holds.filter([-({ untilMs }) => untilMs === null-]{+Boolean+}).map(keyOf)
+  a-hold-that-ends-hides-a-condition: => fromMs === null[- && untilMs === null-];
   unknown-conditions-are-true: flatMap(({ type, status }) => (status [-=== 'True'-]{+!== 'False'+} ?
   anybody-makes-series: .slice(0, [-TYPES_COUNTED-]{+1e9+}));
 src/domain/conditions.ts test/actors/balancing/conditions.test.ts

@@ -7,6 +7,14 @@ src/domain/labels.ts test/console/api/submit/submit.test.ts
   labels-are-of-any-length: part.length <= [-PART_MAX-]{+9_999+}
 src/domain/labels.ts test/console/api/reading.test.ts
   any-value-of-a-label-will-do: (value === undefined [-|| found === value-]{+|| found !== value+})
+src/domain/windows.ts test/config/windows.test.ts
+  an-open-window-of-two-does-not-count: [-if (isOpen) return null;-]
+  a-window-gates-other-providers: [-(!providers || providers.includes(place.provider)) &&-]
+src/config/windows-schema.ts test/config/windows.test.ts
+  a-window-opens-a-moment-late: Math.floor(nowMs)[- + 1-]
+  a-window-never-closes: if (closesAtMs > [-nowMs-]{+0+}) return
+src/domain/provisioning/replacement.ts test/domain/provisioning/replacement.test.ts
+  a-replacement-waits-for-no-window: return [-input.replacementBar ??-] null;
 src/domain/backoff.ts test/domain/backoff.test.ts
   backoff-never-grows-past-its-start: [-Math.trunc(last * descriptor.exponent)-]{+last+}
   backoff-maximum-below-the-start:
@@ -16,6 +24,7 @@ src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/view.test.
     agentStarted && heartbeat [-&& heartbeat.atMs >= agentStarted.atMs -]? heartbeat : null
   an-installation-that-failed-hands-over:
     return reportResult === [-'Success' ? 'DONE' : 'FAILED-]{+null ? 'FAILED' : 'DONE+}';
+  a-hold-counts-before-its-begin: [-(row.fromMs ?? nowMs) <= nowMs && -]isUnended(row, nowMs)
   a-quarantine-that-ended-bars: quarantine !== null[- && isInForce(quarantine, nowMs)-];
 src/domain/eligibility.ts test/domain/eligibility.test.ts
   lost-at-the-deadline-itself: return at !== null && nowMs >{+=+} at;
@@ -62,8 +71,8 @@ src/domain/recovery/permits.ts test/domain/recovery/permits.test.ts test/actors/
 src/domain/recovery/guard-status.ts test/domain/recovery/guard-status.test.ts
   an-order-goes-past-a-freeze: const isHeeded = [-state === 'frozen' || state === 'blind' || -]!isOrder;
 src/domain/provisioning/reconcile.ts test/domain/provisioning/reconcile.test.ts
-  no-allocate-that-ended-bars: if (hold.untilMs === null || [-hold.untilMs > nowMs-]{+nowMs > 0+}) barring.set
-  no-allocate-with-an-end-bars-nothing: if (hold.untilMs === null[- || hold.untilMs > nowMs-]) barring.set
+  no-allocate-that-ended-bars: if (isInForce(hold, [-nowMs-]{+0+})) barring.set
+  no-allocate-with-an-end-bars-nothing: if ([-isInForce(hold, nowMs)-]{+hold.untilMs === null+}) barring.set
   holds-of-another-provider-bar: if ([-hold.provider !== provider || -]!BARRING_CREATION.includes
   penalties-of-another-provider-shelve:
     if ([-penalty.provider !== provider || -]penalty.untilMs <= nowMs) continue;
@@ -73,7 +82,7 @@ src/domain/recovery/retirement.ts test/domain/recovery/retirement.test.ts
 src/domain/provisioning/scaling.ts test/domain/provisioning/scaling.test.ts
   a-preserved-machine-is-chosen: state === 'HandedOver' || substate === 'conflict'[- || holds.includes('preserve')-]
 src/domain/provisioning/replacement.ts test/domain/provisioning/replacement.test.ts
-  replacements-have-no-cap: [-if (replaced < replacementsMax) -]return null;
+  replacements-have-no-cap: [-if (replaced < replacementsMax) -]return input.replacementBar
   a-frozen-fleet-is-replaced: [-if (isFrozen) return 'recovery is frozen, so nothing is replaced';\n-]
   the-first-filling-is-a-replacement: lost > 0 [-&& filled >= target.machines-]
   replacements-of-yesterday-count: each.provider === provider[- && each.atMs > nowMs - REPLACEMENT_MS-]

@@ -4,8 +4,8 @@ import { mutationsOf } from './mutation.ts';
 export const mutations = mutationsOf`
 test/doubles/mem-bmdb/intents.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t intents
   mem-no-allocate-with-an-end-is-none:
-    [-(each.untilMs === null || each.untilMs > memory.now())-]{+each.untilMs === null+}
-  mem-no-allocate-never-ends: [-(each.untilMs === null || each.untilMs > memory.now())-]{+true+}
+    [-isInForce(each, memory.now())-]{+each.untilMs === null+}
+  mem-no-allocate-never-ends: [-isInForce(each, memory.now())-]{+true+}
   mem-hold-of-another-provider-bars:
     [-slot(each.provider, each.slotId) === name-]{+name.endsWith(each.slotId)+} &&
   mem-any-hold-bars-creation: [-BARRING_CREATION.includes(each.kind) &&-]

@@ -93,9 +93,9 @@ src/adapters/bmdb/pg/people/apply-effects.ts test/adapters/bmdb/pg/contract-requ
 src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t intents
   hold-of-another-provider-bars: WHERE [-h.provider = at.provider AND -]h.slot_id
   no-allocate-with-an-end-is-none:
-    h.kind IN (\${texts(BARRING_CREATION)})\n      AND [-(-]h.until IS NULL[- OR h.until > now())-]
+    h.kind IN (\${texts(BARRING_CREATION)})\n      AND [-\${holdsNow('h')}-]{+h.until IS NULL+}
   no-allocate-never-ends:
-    h.kind IN (\${texts(BARRING_CREATION)})[-\n      AND (h.until IS NULL OR h.until > now())-]
+    h.kind IN (\${texts(BARRING_CREATION)})[-\n      AND \${holdsNow('h')}-]
   any-hold-bars-creation: [-\n      AND h.kind IN (\${texts(BARRING_CREATION)})-]
   penalty-of-another-provider-bars: WHERE [-h.provider = at.provider AND -]h.key
   machine-of-another-provider-is-in-the-way: WHERE [-p.provider = at.provider AND -]p.provider_reservation_id

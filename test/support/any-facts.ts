@@ -84,8 +84,12 @@ const anyRow: fc.Arbitrary<MachineRow> = fc
   .map((change) => machineRow(change));
 
 const anyHold: fc.Arbitrary<HoldRow> = fc
-  .tuple(fc.constantFrom('no-start', 'no-recover', 'no-allocate', 'preserve'), nullable(instant))
-  .map(([kind, untilMs]) => hold(kind, untilMs));
+  .tuple(
+    fc.constantFrom('no-start', 'no-recover', 'no-allocate', 'preserve'),
+    nullable(instant),
+    nullable(instant),
+  )
+  .map(([kind, untilMs, fromMs]) => hold(kind, untilMs, fromMs));
 
 export const anyFacts: fc.Arbitrary<SlotFacts> = fc
   .record({

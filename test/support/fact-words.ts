@@ -100,6 +100,10 @@ const WORDS: Readonly<Record<string, (...of: string[]) => FactChange>> = {
   unreadable: () => ({ row: { unreadable: 'it is new; upgrade' } }),
   conflict: () => ({ conflict: 'two devices' }),
   hold: (kind = '', until?: string) => ({ holds: [facts.hold(kind as 'preserve', end(until))] }),
+  /** A hold that begins at a time. */
+  planned: (kind = '', from = '0', until?: string) => ({
+    holds: [facts.hold(kind as 'preserve', end(until), at(from))],
+  }),
   intent: () => ({ intent: facts.intentRow() }),
   penalty: (t = '0') => ({ penalty: facts.penaltyRow(at(t)) }),
   request: (key = 'request-1', verb = 'hold', until = '+1h') => ({

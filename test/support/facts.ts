@@ -123,12 +123,17 @@ export const backoff = (process: Process, untilMs: number, cause = 'it failed'):
   lastIntervalSeconds: 60,
 });
 
-export const hold = (kind: HoldKind, untilMs: number | null = null): HoldRow => ({
+export const hold = (
+  kind: HoldKind,
+  untilMs: number | null = null,
+  fromMs: number | null = null,
+): HoldRow => ({
   provider: PROVIDER,
   slotId: SLOT_ID,
   kind,
   setBy: 'operator',
   reason: 'under inspection',
+  fromMs,
   untilMs,
 });
 

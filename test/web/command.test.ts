@@ -62,6 +62,7 @@ const ASKS: Readonly<Record<Verb, readonly object[]>> = {
   'restart-agent': [{}, { drain: 'skip' }],
   hold: [
     { kind: 'no-start', untilMs },
+    { kind: 'no-recover', fromMs: untilMs - 60_000, untilMs },
     { kind: 'no-serve', untilMs: null, force: true },
   ],
   unhold: [{ kind: 'preserve' }],

@@ -106,6 +106,8 @@ function optionsOf(name: string, { kind }: Detail, value: unknown): readonly str
       return [`--${long}`];
     case 'drain':
       return [(value as DrainMode) === 'skip' ? '--no-drain' : '--force-drain'];
+    case 'start':
+      return option('from', instant(value as number));
     case 'end':
       return option('until', instant(value as number));
     case 'image': {

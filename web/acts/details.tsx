@@ -27,6 +27,7 @@ function valueOf(name: string, detail: Detail, wanted: DetailValues): unknown {
       return wanted[name] === true;
     case 'choice':
       return wanted[name] ?? preselected(detail.of);
+    case 'start':
     case 'end':
       return untilOf(textOf(wanted[name]));
     case 'image': {
@@ -112,7 +113,7 @@ function Field({ name, detail, wanted, change }: FieldProps) {
             <option key={word}>{word}</option>
           ))}
         </select>
-      ) : detail.kind === 'end' ? (
+      ) : detail.kind === 'start' || detail.kind === 'end' ? (
         <input type="number" min="0" step="any" {...typed} />
       ) : (
         <input className="mono" {...typed} />

@@ -33,6 +33,14 @@ export const Moment = ({ atMs }: MomentProps) => (
   </time>
 );
 
+/** The time left until something begins; nothing once it began. */
+export const Begin = ({ atMs }: MomentProps) =>
+  atMs > useNow() && (
+    <>
+      {texts.machine.begins} <Until atMs={atMs} />,{' '}
+    </>
+  );
+
 /** The time left until the moment, counting down, or that the moment has come. */
 export function Until({ atMs }: MomentProps) {
   const left = atMs - useNow();

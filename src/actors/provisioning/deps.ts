@@ -59,6 +59,8 @@ export interface ProvisionLimits {
   readonly machinesMaxOf?: ReadonlyMap<ProviderName, number>;
   /** Providers that keep a number of machines in service. */
   readonly targetOf?: ReadonlyMap<ProviderName, Target>;
+  /** Why a provider's replacements wait at this time; null: they do not. */
+  readonly replacementBar?: (provider: ProviderName, nowMs: number) => string | null;
   /** Maximum number of creations per iteration. */
   readonly chunkSize: number;
   /** Time between the starts of two creations. */

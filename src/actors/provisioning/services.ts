@@ -189,6 +189,7 @@ function decide(
       (provider.capabilities.consistentList ? 0 : LIST_LAG_MS),
     machinesMax: limits.machinesMaxOf?.get(name) ?? limits.machinesMax,
     target: limits.targetOf?.get(name),
+    replacementBar: limits.replacementBar?.(name, rows.nowMs) ?? null,
     chunkSize: provider.inventory ? Infinity : limits.chunkSize,
     self: deps.keeper.current()?.sessionId ?? null,
     running: creations.witnessesSince(name, mark),

@@ -3,6 +3,7 @@ import type { Bmdb, BmdbSession, ConditionReport } from '../../adapters/bmdb/por
 import type { Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
+import { isInForce } from '../../domain/eligibility.ts';
 import { PROVIDER_SOURCE, conditionNews } from '../../domain/conditions.ts';
 import { SessionExpired, codeOf, explain, isProviderError } from '../../domain/errors.ts';
 import type { MachineId, ProviderName, Slot } from '../../domain/ids.ts';
@@ -322,7 +323,7 @@ function staleOf(facts: ReadonlyMap<Slot, SlotFacts>, name: ProviderName, nowMs:
     if (row?.provided?.provider !== name || row.deprovision !== null) continue;
     const { providerId: id } = row.provided;
     if (listed?.id !== id || listed.ownership !== 'ours') continue;
-    const active = holds.filter(({ untilMs }) => untilMs === null || untilMs > nowMs);
+    const active = holds.filter((hold) => isInForce(hold, nowMs));
     const behaviour = idleBehaviourOf(active.map(({ kind }) => kind));
     if (behaviour !== taggedBehaviour(listed.tags)) found.push({ slot, id, behaviour });
   }

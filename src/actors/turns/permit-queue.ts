@@ -1,5 +1,6 @@
 import { Cancelled } from '../../domain/errors.ts';
-import { bySeniority, isLadder, seniorityOf } from '../../domain/eligibility.ts';
+import { isLadder } from '../../domain/eligibility.ts';
+import { bySeniority, seniorityOf } from '../../domain/seniority.ts';
 import type { Slot } from '../../domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
 import { countPermits, isUnderWay, type BudgetUse } from '../../domain/recovery/permits.ts';

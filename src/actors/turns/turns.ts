@@ -4,7 +4,7 @@ import { sleep, type Clock, type Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { ShellSession } from '../../adapters/ssh/port.ts';
 import { rankOf } from '../../domain/daemons.ts';
-import { bySeniority, seniorityOf, type Seniority } from '../../domain/eligibility.ts';
+import { bySeniority, seniorityOf, type Seniority } from '../../domain/seniority.ts';
 import { Cancelled, NotFound } from '../../domain/errors.ts';
 import type { MachineId, SessionId, Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';

@@ -24,6 +24,7 @@ import type { AccessRepository } from './access-port.ts';
 import type { CaseRepository } from './cases-port.ts';
 import type { ConditionRepository } from './conditions-port.ts';
 import type { BalancingRepository } from './balancing-port.ts';
+import type { RollRepository } from './rolls-port.ts';
 import type { IntentRepository } from './intents-port.ts';
 import type { EventRepository, WebhookRepository, WebhookService } from './events-port.ts';
 import type { RequestRepository, RequestState } from './requests-port.ts';
@@ -42,6 +43,8 @@ export type * from './inspection-port.ts';
 export type * from './intents-port.ts';
 export { BATCH_MAX } from './requests-port.ts';
 export type * from './requests-port.ts';
+export { CONTROLLED, ROLL_CONTROLS } from './rolls-port.ts';
+export type * from './rolls-port.ts';
 export type * from './work-port.ts';
 
 /**
@@ -84,6 +87,8 @@ export interface Bmdb {
   readonly cases: CaseRepository;
   /** Requests of operators. */
   readonly requests: RequestRepository;
+  /** Rolling actions. */
+  readonly rolls: RollRepository;
   /** Whether recovery is allowed, for all daemons. */
   readonly guard: GuardRepository;
   /**

@@ -22,6 +22,7 @@ import type {
   StatisticsSchema,
 } from '../../console/api/records.ts';
 import type { FailuresSchema } from '../../console/api/stats.ts';
+import type { RollPlanSchema, RollSchema, RollsSchema } from '../../console/api/rolls.ts';
 import type { ResolutionSchema } from '../../console/api/resolve.ts';
 import type {
   BatchSchema,
@@ -64,4 +65,7 @@ export type Statistics = z.output<typeof StatisticsSchema>;
 export type Cases = z.output<typeof CasesSchema>;
 export type Case = Cases['cases'][number];
 export type CaseInFull = z.output<typeof CaseInFullSchema>;
+export type Roll = z.output<typeof RollSchema>;
+export type Rolls = z.output<typeof RollsSchema>;
+export type RollPlan = z.output<typeof RollPlanSchema>;
 export type Failures = z.output<typeof FailuresSchema>;

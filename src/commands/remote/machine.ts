@@ -298,12 +298,15 @@ function bootFacts({ bootSeconds }: Machine): LabelledValue[] {
   ];
 }
 
+const fromText = (fromMs: number | null, atMs: number): string =>
+  fromMs !== null && fromMs > atMs ? `from ${new Date(fromMs).toISOString()} ` : '';
+
 function holdFacts({ holdRows, atMs }: Machine): LabelledValue[] {
   return holdRows.length === 0
     ? [['holds', 'none']]
-    : holdRows.map(({ kind, setBy, reason, untilMs }, at): LabelledValue => [
+    : holdRows.map(({ kind, setBy, reason, fromMs, untilMs }, at): LabelledValue => [
         at === 0 ? 'holds' : '',
-        `${kind} by ${setBy} ${untilText(untilMs, atMs)}: ${reason}`,
+        `${kind} by ${setBy} ${fromText(fromMs, atMs)}${untilText(untilMs, atMs)}: ${reason}`,
       ]);
 }
 

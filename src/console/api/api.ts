@@ -24,6 +24,7 @@ import { addMachines, type MachinesDeps } from './machines.ts';
 import { addProviders, type ProvidersDeps } from './providers.ts';
 import { addRecords } from './records.ts';
 import { addResolve } from './resolve.ts';
+import { addRolls, type RollsDeps } from './rolls.ts';
 import { addStats } from './stats.ts';
 import { addWebhooks } from './webhooks.ts';
 import { PROBLEMS, PROBLEM_CODES, Problem, type ProblemCode } from './problem.ts';
@@ -36,6 +37,7 @@ export interface ApiDeps
     StreamDeps,
     ProvidersDeps,
     ConditionsDeps,
+    RollsDeps,
     AboutDeps {
   readonly access: Access;
   /** Null: it is off. */
@@ -74,6 +76,7 @@ function addResources(api: Api, deps: ApiDeps): void {
   addInsight(api, deps.insight, deps.history);
   addMachineParts(api, deps);
   addConditions(api, deps);
+  addRolls(api, deps);
   addRecords(api, deps.records);
   addStats(api, deps);
   addCases(api, deps);

@@ -15,6 +15,7 @@ const ofCase = {
   ticket: text.nullable().describe('Address of a ticket in another system.'),
 };
 
+const roll = { roll: text.describe('Id of the rolling action.'), action: text };
 /** Details of each event type beside the common fields. More may be added. */
 const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> = {
   'machine.created': nothing,
@@ -61,6 +62,10 @@ const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> 
     from: text.describe("Fingerprint of Shepherd's earlier key."),
     to: text.describe('Fingerprint of the current key.'),
   },
+  'roll.started': { ...roll, machines: z.number().int() },
+  'roll.stopped': roll,
+  'roll.done': roll,
+  'roll.aborted': roll,
   'session.expired': { sessionId: text, runtimeInfo: text },
   'access.login': { sessionId: text, role: text },
   'access.refused': {

@@ -86,6 +86,7 @@ export const MachineSchema = named(
         kind: z.enum(HOLD_KINDS),
         setBy: text,
         reason: text,
+        fromMs: Milliseconds.nullable().describe('Null: it holds at once.'),
         untilMs: Milliseconds.nullable(),
       }),
     ),

@@ -132,7 +132,7 @@ export function machineDetail(entry: MachineEntry, fleet: FleetView): MachineAns
     dueAtMs: view.dueAtMs,
     permit: row?.permit ?? false,
     conflict: facts?.conflict ?? null,
-    holdRows: facts?.holds ?? [],
+    holdRows: (facts?.holds ?? []).map((hold) => ({ fromMs: null, ...hold })),
     conditionRows: (facts?.conditions ?? [])
       .map((each) => shownCondition(each, fleet))
       .filter(({ status }) => status !== 'False'),

@@ -8,7 +8,7 @@ import type { PlanAnswer } from '../../console/api/plan-schema.ts';
 import { otherPlaces } from '../../domain/balancing/members.ts';
 import { poolPlanOf, toldPoolPlan } from '../../domain/balancing/pool-plan.ts';
 import { memberAddress } from '../../domain/balancing/desired-member.ts';
-import { bySeniority, seniorityOf, type Seniority } from '../../domain/eligibility.ts';
+import { bySeniority, seniorityOf, type Seniority } from '../../domain/seniority.ts';
 import { queueInOrder, type Queue } from '../../domain/explanation/queue.ts';
 import type { MachineId, Slot } from '../../domain/ids.ts';
 import type { MachineRow, Process } from '../../domain/machine.ts';

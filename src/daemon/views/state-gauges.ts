@@ -27,7 +27,9 @@ export function createStateGauges(
 ): () => Promise<void> {
   const { clock, metrics, keeper, loops, mirror, taskPool } = parts;
   const has = (job: string) =>
-    parts.leases.held(job) !== null || parts.statisticsLeases.held(job) !== null;
+    parts.leases.held(job) !== null ||
+    parts.statisticsLeases.held(job) !== null ||
+    parts.rollLeases.held(job) !== null;
   const loopTime = createLoopTimes({ roles: parts.roles, has, clock, nowMs: mirror.nowMs });
   const tellProviders = providersTeller(parts);
   return async () => {

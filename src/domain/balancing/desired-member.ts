@@ -195,7 +195,7 @@ export function wishDueAtMs(
     row.quarantine?.untilMs,
     // After an installation, the agent counts as gone from this moment on.
     lostAtMs(row, loss),
-    ...holds.map(({ untilMs }) => untilMs),
+    ...holds.flatMap(({ fromMs, untilMs }) => [fromMs, untilMs]),
   ];
   const ahead = limits.filter((at) => typeof at === 'number' && at >= nowMs) as number[];
   return ahead.length === 0 ? null : Math.min(...ahead);

@@ -6,6 +6,7 @@ import {
   orderFor,
   serves,
   serveWaitEndMs,
+  isInForce,
 } from '../eligibility.ts';
 import { drainText } from '../balancing/members.ts';
 import { isOfCondition } from '../conditions.ts';
@@ -116,7 +117,7 @@ function holds({ facts, moment }: At, work: ExplainedWork, process: Process | nu
   const barring: readonly HoldKind[] =
     work === 'creation' ? BARRING_CREATION : ((process && BARRING[process]) ?? []);
   return facts.slot.holds
-    .filter(({ kind, untilMs }) => barring.includes(kind) && (untilMs ?? Infinity) > moment.nowMs)
+    .filter((hold) => barring.includes(hold.kind) && isInForce(hold, moment.nowMs))
     .map(({ kind, setBy, reason, untilMs }) => {
       const phrase = `${setBy}'s hold ${kind} forbids ${FORBIDS[work]}`;
       const verb = kind === 'retired' ? 'unretire' : 'unhold';

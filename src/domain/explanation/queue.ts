@@ -1,4 +1,4 @@
-import { bySeniority, seniorityOf } from '../eligibility.ts';
+import { bySeniority, seniorityOf } from '../seniority.ts';
 import type { MachineRow } from '../machine.ts';
 import { FLEET } from '../recovery/guard-judgement.ts';
 import { ORDERS_KEPT } from '../policy.ts';

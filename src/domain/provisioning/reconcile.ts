@@ -1,4 +1,4 @@
-import { BARRING_CREATION } from '../eligibility.ts';
+import { BARRING_CREATION, isInForce } from '../eligibility.ts';
 import { slot, type ProviderName, type SessionId, type Slot } from '../ids.ts';
 import type {
   GuardRow,
@@ -40,6 +40,8 @@ export interface ReconcileInput {
   readonly replacements?: readonly Replacement[];
   /** Absent: every free slot is used. */
   readonly target?: Target | undefined;
+  /** Why replacements wait; absent or null: they do not. */
+  readonly replacementBar?: string | null;
   /** Database clock. */
   readonly nowMs: number;
   /** Maximum number of managed machines; 0 = no limit. */
@@ -227,7 +229,7 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
   for (const hold of input.holds) {
     if (hold.provider !== provider || !BARRING_CREATION.includes(hold.kind)) continue;
     const why = hold.kind === 'retired' ? `retired: ${hold.reason}` : hold.reason;
-    if (hold.untilMs === null || hold.untilMs > nowMs) barring.set(hold.slotId, why);
+    if (isInForce(hold, nowMs)) barring.set(hold.slotId, why);
   }
   const cooldowns = new Map<string, string>();
   for (const penalty of input.penalties) {

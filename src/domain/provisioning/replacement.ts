@@ -37,6 +37,7 @@ export interface ServiceCount {
 interface TargetInput {
   readonly provider: ProviderName;
   readonly target?: Target | undefined;
+  readonly replacementBar?: string | null;
   readonly holds: readonly HoldRow[];
   readonly guard?: readonly GuardRow[];
   readonly replacements?: readonly Replacement[];
@@ -96,7 +97,7 @@ export function keepTarget(input: TargetInput, stock: Stock, managed: number) {
       if (inService >= machines) return `at the target of ${machines} machines in service`;
       if (!isReplacement()) return null;
       if (isFrozen) return 'recovery is frozen, so nothing is replaced';
-      if (replaced < replacementsMax) return null;
+      if (replaced < replacementsMax) return input.replacementBar ?? null;
       return `${replaced} of ${replacementsMax} replacements today were made`;
     },
     /** Counts a creation. @returns whether it is a replacement. */

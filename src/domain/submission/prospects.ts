@@ -1,6 +1,12 @@
 import { drainText, mayServe } from '../balancing/members.ts';
 import type { PoolRow } from '../balancing/pool-row.ts';
-import { installState, isInForce, isQuarantined, type Circumstances } from '../eligibility.ts';
+import {
+  installState,
+  isInForce,
+  isQuarantined,
+  isUnended,
+  type Circumstances,
+} from '../eligibility.ts';
 import type { ProviderName } from '../ids.ts';
 import type { GuardRow, MachineRow, RequestRow } from '../machine.ts';
 import type { LossPolicy } from '../policy.ts';
@@ -209,7 +215,7 @@ export function hasObject(verb: MachineVerb, row: MachineRow | null, now: Circum
   const isLater = (atMs: number | null | undefined): boolean => (atMs ?? 0) > now.nowMs;
   switch (verb) {
     case 'unhold':
-      return holds.some((kind) => kind !== 'retired');
+      return now.holds.some((hold) => hold.kind !== 'retired' && isUnended(hold, now.nowMs));
     case 'retire':
       return !holds.includes('retired');
     case 'unretire':

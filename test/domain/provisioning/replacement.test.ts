@@ -82,6 +82,13 @@ describe('a target of three machines', () => {
     expect(made(rowsOf(change, {}, {}))).toEqual(expected);
   });
 
+  test('waits with replacements for a window, and with nothing else', () => {
+    const closed = { replacementBar: 'its maintenance window night opens later' };
+    expect(made(rowsOf(ILL, {}, {}), closed)).toEqual([]);
+    expect(reasonOf(rowsOf(ILL, {}, {}), closed)).toBe(closed.replacementBar);
+    expect(made(rowsOf({}, {}), closed)).toEqual(['a']);
+  });
+
   test('fills up first when machines are lost meanwhile', () => {
     expect(made(rowsOf(ILL, {}))).toEqual(['a', 'b instead']);
   });

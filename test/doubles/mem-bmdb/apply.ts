@@ -111,10 +111,14 @@ const scopeOf = ({ provider }: RequestRow): string => provider ?? FLEET;
 type Write<E> = (memory: Memory, scene: Scene, effect: E) => void;
 
 const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly verb: V }>> } = {
-  hold: (memory, { request }, { kind, untilMs, force }) => {
+  hold: (memory, { request }, { kind, fromMs, untilMs, force }) => {
     const { by: setBy, reason } = request;
     const [provider, slotId] = [request.provider!, request.slotId!];
-    const set = { provider, slotId, kind, setBy, reason, untilMs, ...(force && { force }) };
+    const set = {
+      ...{ provider, slotId, kind, setBy, reason, untilMs },
+      ...(fromMs !== null && { fromMs }),
+      ...(force && { force }),
+    };
     memory.holds = [...othersThan(memory, request, kind), set];
   },
   unhold: (memory, { request }, { kind }) => {

@@ -49,7 +49,12 @@ function bar(
   const slotId = slotIdOf(slotOf(provider, { reservationId, id: providerId }));
   const isSame = (each: Memory['holds'][number]) =>
     each.provider === provider && each.slotId === slotId && each.kind === 'no-allocate';
-  if (memory.holds.some((each) => isSame(each) && each.untilMs === null)) return;
+  if (
+    memory.holds.some(
+      (each) => isSame(each) && each.untilMs === null && (each.fromMs ?? null) === null,
+    )
+  )
+    return;
   const set = { provider, slotId, kind: 'no-allocate', setBy, reason, untilMs: null } as const;
   memory.holds = [...memory.holds.filter((each) => !isSame(each)), set];
 }

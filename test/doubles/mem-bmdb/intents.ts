@@ -1,5 +1,5 @@
 import { tellProviderHold } from './events.ts';
-import { BARRING_CREATION } from '../../../src/domain/eligibility.ts';
+import { BARRING_CREATION, isInForce } from '../../../src/domain/eligibility.ts';
 import { NotFound, NothingToDo, WorkConflict } from '../../../src/domain/errors.ts';
 import {
   machineId,
@@ -136,7 +136,7 @@ function refuseBarred(memory: Memory, name: string): void {
     (each) =>
       slot(each.provider, each.slotId) === name &&
       BARRING_CREATION.includes(each.kind) &&
-      (each.untilMs === null || each.untilMs > memory.now()),
+      isInForce(each, memory.now()),
   );
   const penalty = memory.penalties.get(name);
   const isCoolingDown = penalty !== undefined && penalty.untilMs > memory.now();

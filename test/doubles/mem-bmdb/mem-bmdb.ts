@@ -10,6 +10,7 @@ import { createInspection } from './inspection.ts';
 import { createListingRepository } from './listings.ts';
 import { createRecordStore } from './provider-records.ts';
 import { createProviderHolds } from './provider-holds.ts';
+import { createRolls } from './rolls.ts';
 import { createRequests } from './requests.ts';
 import { rowOf } from './rows.ts';
 import { openSession } from './session.ts';
@@ -54,6 +55,7 @@ export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
     conditions: behind(check, createConditionRepository(memory)),
     cases: behind(check, createCaseRepository(memory)),
     requests: behind(check, createRequests(memory)),
+    rolls: behind(check, createRolls(memory)),
     guard: behind(check, createGuardRepository(memory)),
     events: { ...behind(check, plainRepository(events)), waitingMs: events.waitingMs },
     webhooks: behind(check, createWebhookRepository(memory)),

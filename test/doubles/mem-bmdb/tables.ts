@@ -27,6 +27,7 @@ import type { MemEpisode } from './episodes.ts';
 import type { MemWebhooks } from './webhooks.ts';
 import { type MemGuard, createMemGuard } from './guard-rows.ts';
 import { createRecordTable, type RecordTable } from '../../../src/domain/provisioning/records.ts';
+import type { RollRow } from '../../../src/domain/rolling.ts';
 import type { FleetEvent } from '../../../src/domain/events/fleet-event.ts';
 import type { DaemonAbout, RequestState, Wake } from '../../../src/adapters/bmdb/port.ts';
 import type { RequestDetails } from '../../../src/adapters/bmdb/submitted-requests.ts';
@@ -164,6 +165,8 @@ export interface MemTables {
   readonly controllerResets: Map<string, MemReset>;
   /** By `poolKey`. */
   readonly pools: Map<string, PoolRow>;
+  /** By id, oldest first. */
+  readonly rolls: Map<string, RollRow>;
   /** By key. */
   readonly requests: Map<string, MemRequest>;
   /** Keys of the open orders, at most one per machine. */
@@ -226,6 +229,7 @@ export function createMemory(options: MemBmdbOptions): Memory {
     guard: createMemGuard(),
     pools: new Map(),
     requests: new Map(),
+    rolls: new Map(),
     orders: new Map(),
     changes: [],
     trimmedTo: 0,

@@ -1,6 +1,6 @@
 import type { Machine } from '../../api/types.ts';
 import { Panel } from '../../parts/panel.tsx';
-import { Ago, Until } from '../../parts/time.tsx';
+import { Ago, Begin, Until } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
 /** Holds, and open requests. */
@@ -19,13 +19,14 @@ export const Operators = ({ machine: { holdRows, requests, quarantine } }: Props
           <p className="why">{quarantine.reason}</p>
         </li>
       )}
-      {holdRows.map(({ kind, setBy, reason, untilMs }) => (
+      {holdRows.map(({ kind, setBy, reason, fromMs, untilMs }) => (
         <li key={kind} data-hold={kind}>
           <span className="chip" data-alarm>
             {kind}
           </span>
           <span>{texts.machine.by(setBy)}</span>
           <span className="quiet">
+            {fromMs !== null && <Begin atMs={fromMs} />}
             {untilMs === null ? texts.machine.untilTakenAway : <Until atMs={untilMs} />}
           </span>
           <p className="why">{reason}</p>

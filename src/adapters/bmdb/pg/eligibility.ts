@@ -209,10 +209,14 @@ export const unknownRungSql = (ladder: string): string =>
 export const QUARANTINED_NOW =
   '(q.machine_id IS NOT NULL AND (q.until IS NULL OR q.until > now()))';
 
+/** See `isInForce`; over a row of `slot_holds`. */
+export const holdsNow = (hold: string): string =>
+  `(${hold}.from_at IS NULL OR ${hold}.from_at <= now())
+    AND (${hold}.until IS NULL OR ${hold}.until > now())`;
 const heldBy = (kinds: readonly HoldKind[]) =>
   `EXISTS (SELECT 1 FROM slot_holds x WHERE x.provider = p.provider
     AND x.slot_id = ${SLOT_ID} AND x.kind IN (${quoted(kinds)})
-    AND (x.until IS NULL OR x.until > now()))`;
+    AND ${holdsNow('x')})`;
 
 /** See `lostAtMs`; a timestamp over `a`, `h`, `r` and `o`. Meaningless without a row of `a`. */
 export function lostAtSql(loss: LossPolicy): string {

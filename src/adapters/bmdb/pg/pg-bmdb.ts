@@ -22,6 +22,7 @@ import { createListingRepository } from './provisioning/listings.ts';
 import { createDatabase, SNAPSHOT, throwIfAborted } from './pool.ts';
 import { createRecordStore } from './records/records.ts';
 import { createProviderHolds } from './provisioning/provider-holds.ts';
+import { createRolls } from './people/rolls.ts';
 import { createRequests } from './requests/requests.ts';
 import { readNow, readSnapshot } from './reading/rows.ts';
 import { openSession } from './session.ts';
@@ -135,6 +136,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     conditions: createConditionRepository(db),
     cases: createCaseRepository(db),
     requests: createRequests(db),
+    rolls: createRolls(db),
     guard: createGuardRepository(context),
     events: createEventRepository(db, clock),
     webhooks: createWebhookRepository(db),

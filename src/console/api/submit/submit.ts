@@ -281,7 +281,7 @@ function requireFuture(wish: OperatorRequest<MachineVerb>, nowMs: number): void 
 }
 
 /** @throws {Problem} the number of matched machines was not confirmed, or differs. */
-function requireCount(count: number, expected: number | undefined): void {
+export function requireCount(count: number, expected: number | undefined): void {
   if (count === expected) return;
   const found = `${count} ${count === 1 ? 'machine is' : 'machines are'} selected`;
   if (expected === undefined) {

@@ -217,7 +217,7 @@ export const NEWER_VALUES = {
 /** One machine with every fact that a predicate may use. */
 export interface EligibilityCase {
   readonly row: MachineRow;
-  readonly hold: { kind: HoldKind; untilMs: number | null } | null;
+  readonly hold: { kind: HoldKind; fromMs?: number | null; untilMs: number | null } | null;
   /** The work in progress and the facts about its session. */
   readonly leases: readonly {
     readonly process: (typeof PROCESSES)[number];
@@ -245,10 +245,13 @@ export const casesAround = (nowMs: number): fc.Arbitrary<EligibilityCase[]> =>
   });
 
 function caseAround(nowMs: number): fc.Arbitrary<EligibilityCase> {
-  const hold = fc.record({
-    kind: fc.constantFrom(...HOLDS),
-    untilMs: maybe(fc.constantFrom(nowMs - 60_000, nowMs + 600_000)),
-  });
+  const hold = fc
+    .record({
+      kind: fc.constantFrom(...HOLDS),
+      fromMs: maybe(fc.constantFrom(nowMs - 120_000, nowMs + 300_000)),
+      untilMs: maybe(fc.constantFrom(nowMs - 60_000, nowMs + 600_000)),
+    })
+    .filter(({ fromMs, untilMs }) => (fromMs ?? -Infinity) < (untilMs ?? Infinity));
   const each = fc.record({
     row: rowAround(nowMs).map(named),
     hold: fc.oneof({ weight: 2, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: hold }),

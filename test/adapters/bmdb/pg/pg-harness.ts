@@ -217,11 +217,12 @@ export async function pgHarness(
 }
 
 export async function insertHold(sql: Pick<pg.Pool, 'query'>, hold: HoldRow): Promise<void> {
-  const { provider, slotId, kind, setBy, reason, untilMs } = hold;
+  const { provider, slotId, kind, setBy, reason, fromMs = null, untilMs } = hold;
   await sql.query(
-    `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until)
-     VALUES ($1, $2, $3, $4, $5, to_timestamp($6::float8 / 1000))`,
-    [provider, slotId, kind, setBy, reason, untilMs],
+    `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until, from_at)
+     VALUES ($1, $2, $3, $4, $5, to_timestamp($6::float8 / 1000),
+       to_timestamp($7::float8 / 1000))`,
+    [provider, slotId, kind, setBy, reason, untilMs, fromMs],
   );
 }
 

@@ -38,15 +38,15 @@ export const statements = named('settle', {
   hold: statement({
     params: {
       ...{ provider: 'text', slot: 'text', kind: 'text', by: 'text', reason: 'text' },
-      ...{ untilMs: 'float8?', force: 'bool' },
+      ...{ fromMs: 'float8?', untilMs: 'float8?', force: 'bool' },
     },
-    text: ({ provider, slot, kind, by, reason, untilMs, force }) =>
-      `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until, force)
-       VALUES (${provider}, ${slot}, ${kind}, ${by}, ${reason}, to_timestamp(${untilMs} / 1000),
-         ${force})
+    text: ({ provider, slot, kind, by, reason, fromMs, untilMs, force }) =>
+      `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, from_at, until, force)
+       VALUES (${provider}, ${slot}, ${kind}, ${by}, ${reason}, to_timestamp(${fromMs} / 1000),
+         to_timestamp(${untilMs} / 1000), ${force})
        ON CONFLICT (provider, slot_id, kind) DO UPDATE SET set_by = excluded.set_by,
-         reason = excluded.reason, set_at = now(), until = excluded.until,
-         force = excluded.force`,
+         reason = excluded.reason, set_at = now(), from_at = excluded.from_at,
+         until = excluded.until, force = excluded.force`,
   }),
   unhold: statement({
     params: { provider: 'text', slot: 'text', kind: 'text' },
@@ -207,7 +207,7 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
   },
   retire: async (q, { request }, { giveBack }) => {
     const { by, reason } = request;
-    const hold = { kind: 'retired', untilMs: null, force: false } as const;
+    const hold = { kind: 'retired', fromMs: null, untilMs: null, force: false } as const;
     await q.run(statements.hold, { ...hold, ...request, ...slotOf(request) });
     const told = { ...slotOf(request), by, reason };
     const machines = await q.rows(statements.retire, told);

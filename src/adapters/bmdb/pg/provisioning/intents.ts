@@ -6,7 +6,7 @@ import type { IntentRow } from '../../../../domain/machine.ts';
 import { PENALTY_MAX_MS } from '../../../../domain/policy.ts';
 import { forTraits, TRAIT_NAMES, TRAITS } from '../../../../domain/traits.ts';
 import { createPatientBatches } from '../batches.ts';
-import { SLOT_ID } from '../eligibility.ts';
+import { holdsNow, SLOT_ID } from '../eligibility.ts';
 import { isUniqueViolation } from '../errors.ts';
 import { commitAlive, liveSession, transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
@@ -33,7 +33,7 @@ const BARRED = `coalesce(
   (SELECT h.reason FROM slot_holds h
     WHERE h.provider = at.provider AND h.slot_id = at.slot_id
       AND h.kind IN (${texts(BARRING_CREATION)})
-      AND (h.until IS NULL OR h.until > now())),
+      AND ${holdsNow('h')}),
   (SELECT h.cause FROM provider_holds h
     WHERE h.provider = at.provider AND h.key = at.slot_id AND h.kind = 'penalty'
       AND (h.until IS NULL OR h.until > now())))`;

@@ -66,6 +66,7 @@ const HOLD = selection({
   kind: ['text' as As<'text', HoldKind>, 'kind'],
   setBy: ['text', 'set_by'],
   reason: ['text', 'reason'],
+  fromMs: ['float8?', ms('from_at')],
   untilMs: ['float8?', ms('until')],
   force: ['bool', 'force'],
 });
@@ -195,4 +196,8 @@ export const readHoldsOf = async (
   slot: string,
 ): Promise<HoldRow[]> => (await q.rows(statements.holdsOf, { provider, slot })).map(toHold);
 
-const toHold = ({ force, ...hold }: FlatHold): HoldRow => ({ ...hold, ...(force && { force }) });
+const toHold = ({ force, fromMs, ...hold }: FlatHold): HoldRow => ({
+  ...hold,
+  ...(force && { force }),
+  ...(fromMs !== null && { fromMs }),
+});

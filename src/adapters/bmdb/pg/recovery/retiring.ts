@@ -1,4 +1,4 @@
-import { SLOT_ID } from '../eligibility.ts';
+import { holdsNow, SLOT_ID } from '../eligibility.ts';
 import { statement } from '../statement.ts';
 
 const SLOT = { provider: 'text', slot: 'text' } as const;
@@ -68,7 +68,7 @@ export const ladderRetiring = {
         by,
         `q.machine_id = ANY (${machines}) AND NOT EXISTS (SELECT 1 FROM slot_holds x
           WHERE x.provider = p.provider AND x.slot_id = ${SLOT_ID} AND x.kind = 'preserve'
-            AND (x.until IS NULL OR x.until > now()))`,
+            AND ${holdsNow('x')})`,
       ),
   }),
 };

@@ -37,7 +37,7 @@ export const statements = named('forget', {
       `SELECT machine_id FROM machines WHERE machine_id = ANY (${machines})
        ORDER BY machine_id FOR UPDATE`,
   }),
-  /** A hold without end stays as it is. */
+  /** A hold without begin and end stays as it is. */
   bar: statement({
     params: { barred: { machineId: 'uuid', setBy: 'text', reason: 'text' } },
     text: ({ barred }) =>
@@ -46,7 +46,8 @@ export const statements = named('forget', {
        FROM ${barred} JOIN machine_provided p ON p.machine_id = barred.machine_id
        ORDER BY 1, 2
        ON CONFLICT (provider, slot_id, kind) DO UPDATE SET set_by = excluded.set_by,
-         reason = excluded.reason, set_at = now(), until = NULL WHERE h.until IS NOT NULL`,
+         reason = excluded.reason, set_at = now(), from_at = NULL, until = NULL
+         WHERE h.until IS NOT NULL OR h.from_at IS NOT NULL`,
   }),
   removeLeases: statement({
     name: 'forget-leases',

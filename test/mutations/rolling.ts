@@ -1,0 +1,19 @@
+import { mutationsOf } from './mutation.ts';
+
+/** Rolling actions. */
+export const mutations = mutationsOf`
+src/domain/rolling.ts test/domain/rolling.test.ts
+  a-roll-goes-on-after-a-failure: failed.length > 0 && [-roll.stopOnFailure-]{+false+}
+  a-roll-ignores-windows: [-if (closed !== null) return waits(closed);-]
+  a-roll-ignores-a-freeze: [-if (frozen) return waits(-]{+if (frozen) waits(+}
+  a-roll-orders-twice: if ([-!order-]{+order?.state !== 'refused'+}) return beforeOrder
+  a-roll-trusts-the-first-heartbeat: order.settledAtMs! + [-PERIODS * loss.periodMs-]{+0+};
+  a-roll-waits-for-ever: return nowMs > [-lastMs-]{+Infinity+}
+  a-roll-forgets-its-canary: position === 0 && [-canary > 0-]{+canary < 0+}
+  an-old-condition-is-a-failure: [- && sinceMs >= order.createdAtMs-],
+  a-batch-may-be-empty: return Math.max([-1-]{+0+}, Math.min
+src/console/api/rolls.ts test/commands/remote/rolls.test.ts
+  a-roll-of-everything-by-mistake: if (filter.terms.length === 0[-)-]{+ && text !== '')+}
+src/console/api/rolls.ts test/console/api/rolls.test.ts
+  anybody-may-roll-a-reinstallation: wishOf({ verb: [-action-]{+'restart-agent'+} })
+`;
