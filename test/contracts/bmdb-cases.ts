@@ -123,10 +123,12 @@ export function casesContract(s: BmdbStage): void {
       await cases().addLine({ kind: 'note', caseId, author: 'jo', text: 'on it' });
       await close(caseId);
       await close(caseId);
-      const { events } = await s.h.other.events.read({ after, limit: 100 }, SIGNAL);
+      // Events are complete when transactions of other tests on the server have ended.
+      const events = async () =>
+        (await s.h.other.events.read({ after, limit: 100 }, SIGNAL)).events;
       const about = { provider: PROVIDER, slotId: 'a', machineId: MACHINE };
       const details = { case: caseId, title: 'it is broken', ticket: ticketUrl };
-      expect(events).toMatchObject([
+      await expect.poll(events).toMatchObject([
         {
           ...{ type: 'case.opened', actor: 'shepherd', reason: 'it is broken', ...about },
           details: { ...details, ticket: null },

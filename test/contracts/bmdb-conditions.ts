@@ -102,9 +102,10 @@ export function conditionsContract(s: BmdbStage): void {
       await report(id, { status: 'False', reason: 'new disk' });
       const { provider, slotId } = await placeOf(id);
       const query = { after: before, limit: 10, provider: PROVIDER, slotId };
-      const { events } = await s.h.bmdb.events.read(query, SIGNAL);
+      // Events are complete when transactions of other tests on the server have ended.
+      const events = async () => (await s.h.bmdb.events.read(query, SIGNAL)).events;
       const details = { condition: 'disk-failing', source: 'token:smart' };
-      expect(events).toMatchObject([
+      await expect.poll(events).toMatchObject([
         { type: 'condition.set', provider, reason: 'sda', details: { ...details, status: 'True' } },
         {
           ...{ type: 'condition.cleared', machineId: id, reason: 'new disk', from: 'True' },

@@ -15,6 +15,7 @@ const AT_FIRST = { state: 'running', note: null, position: 0, nextAtMs: null, fa
 export function rollsContract(s: BmdbStage): void {
   const list = async (running: boolean) =>
     (await s.h.bmdb.rolls.list({ running, limit: 10 }, SIGNAL)).map(({ id }) => id);
+  /** Complete when transactions of other tests on the server have ended. */
   const told = async () => {
     const { events } = await s.h.bmdb.events.latest({ limit: 20 }, SIGNAL);
     return events
@@ -33,10 +34,9 @@ export function rollsContract(s: BmdbStage): void {
       await s.h.pass(1_000);
       await rolls.create(rollOf(2));
       expect(await list(true)).toEqual([idOf(2), idOf(1)]);
-      expect(await told()).toEqual([
-        'roll.started by ann: new kernel',
-        'roll.started by ann: new kernel',
-      ]);
+      await expect
+        .poll(told)
+        .toEqual(['roll.started by ann: new kernel', 'roll.started by ann: new kernel']);
     });
 
     it('is carried on from its place only, and only while it runs', async () => {
@@ -55,7 +55,9 @@ export function rollsContract(s: BmdbStage): void {
       expect(await rolls.step({ ...roll, position: 1 }, stopped)).toBe(true);
       expect(await rolls.step({ ...roll, position: 1 }, next)).toBe(false);
       expect([await list(true), await list(false)]).toEqual([[], [idOf(1)]]);
-      expect((await told()).slice(1)).toEqual(['roll.stopped by ann: metal/a: silent']);
+      await expect
+        .poll(async () => (await told()).slice(1))
+        .toEqual(['roll.stopped by ann: metal/a: silent']);
     });
 
     it('pauses, goes on and is aborted for people', async () => {
@@ -70,7 +72,9 @@ export function rollsContract(s: BmdbStage): void {
       expect(await asked('abort')).toBe('aborted');
       expect(await asked('resume')).toBe('aborted');
       expect(await rolls.control(idOf(2), 'abort', 'bob')).toBeNull();
-      expect((await told()).slice(1)).toEqual(['roll.aborted by bob: bob asked to abort it']);
+      await expect
+        .poll(async () => (await told()).slice(1))
+        .toEqual(['roll.aborted by bob: bob asked to abort it']);
     });
   });
 }
