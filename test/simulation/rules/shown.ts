@@ -31,7 +31,10 @@ function placeOf({ world: { bmdb } }: RuleScene, machine: MemMachine, atMs: numb
   const { tables } = bmdb;
   const { row, permitGrantedAtMs } = machine;
   const [work] = liveLeases(tables, machine.leases, atMs);
-  if (row.quarantine && isQuarantined(row, atMs)) return `Quarantined ${row.quarantine.kind}`;
+  if (row.quarantine && isQuarantined(row, atMs)) {
+    const { kind, cause } = row.quarantine;
+    return `Quarantined ${cause === 'retired' ? cause : kind}`;
+  }
   if (row.deprovision) return 'Deprovisioning';
   if (row.provided?.status === 'Missing') return 'Quarantined missing';
   if (work && isLadder(work.process)) return 'Recovering';
