@@ -24,6 +24,7 @@ export type { Secret } from './settings/secret.ts';
 export type { Flags } from './config/source.ts';
 export { configSchema };
 export { ownBalancerSettingsOf } from './config/sections.ts';
+export { acceptancePolicies } from './config/repair-schema.ts';
 export { poolsOf } from './config/pool-schema.ts';
 export { hostKeyPolicyOf, ownSettingsOf } from './config/provider-schema.ts';
 

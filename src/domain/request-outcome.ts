@@ -38,7 +38,7 @@ export type Effect =
   | OperatorRequest<'hold' | 'unhold' | 'quarantine' | 'release' | 'clear-backoff'>
   | OperatorRequest<'freeze' | 'freeze-until' | 'thaw' | 'clear-provider'>
   /** `giveBack`: also file the request to give it back, unless it has a conflict. */
-  | OperatorRequest<'retire' | 'unretire'>
+  | OperatorRequest<'retire' | 'unretire' | 'accept'>
   /** All new labels of the slot. */
   | { readonly verb: 'label'; readonly labels: string | null }
   /** The machine's first request decides whether the slot returns to the pool. */
@@ -118,6 +118,7 @@ const DECISIONS: {
   release,
   retire,
   unretire,
+  accept,
   deprovision,
   install,
   withdraw,
@@ -226,6 +227,14 @@ function unretire({ request, now }: Scene, wish: OperatorRequest<'unretire'>): R
   if (!before) return done('it was not retired');
   return done(`no longer retired; ${before.setBy} had retired it (${before.reason})`, wish, {
     kind: 'unretired',
+    reason: request.reason,
+  });
+}
+
+function accept({ request, row }: Scene, wish: OperatorRequest<'accept'>): RequestResult {
+  if (installState(row!) === 'DONE') return refused('it was handed over');
+  return done('its agent is asked to check it', wish, {
+    kind: 'acceptanceAsked',
     reason: request.reason,
   });
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ConditionReport, ConditionRepository } from '../../adapters/bmdb/port.ts';
+import { ACCEPTANCE_SOURCE } from '../../domain/acceptance.ts';
 import {
   AGENT_SOURCE,
   CONDITION_STATUSES,
@@ -117,7 +118,7 @@ export function addConditions(api: Api, { fleet, conditions }: ConditionsDeps): 
 type Own = Pick<ConditionReport, 'source' | 'type'>;
 type Told = Omit<ConditionReport, 'provider' | 'slotId' | 'machineId'>;
 
-const NOT_PEOPLE: readonly string[] = [AGENT_SOURCE, PROVIDER_SOURCE];
+const NOT_PEOPLE: readonly string[] = [ACCEPTANCE_SOURCE, AGENT_SOURCE, PROVIDER_SOURCE];
 
 /** The source that a caller reports as. @throws {Problem} outside the grant, or a reserved name. */
 function requireSource(person: Person, { provider }: { readonly provider: string }): string {

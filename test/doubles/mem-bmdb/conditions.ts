@@ -1,3 +1,4 @@
+import { ACCEPTANCE_SOURCE } from '../../../src/domain/acceptance.ts';
 import {
   AGENT_SOURCE,
   PROVIDER_SOURCE,
@@ -14,7 +15,7 @@ const KINDS = {
   False: 'conditionCleared',
   Unknown: 'conditionUnknown',
 } as const;
-const OWN: readonly string[] = [AGENT_SOURCE, PROVIDER_SOURCE];
+const OWN: readonly string[] = [ACCEPTANCE_SOURCE, AGENT_SOURCE, PROVIDER_SOURCE];
 
 const keyOf = (each: Pick<ConditionRow, 'provider' | 'slotId' | 'type' | 'source'>): string =>
   [each.provider, each.slotId, each.type, each.source].join(' ');

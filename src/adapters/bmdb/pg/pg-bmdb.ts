@@ -1,4 +1,5 @@
 import { Subject } from 'rxjs';
+import type { AcceptancePolicies } from '../../../domain/acceptance.ts';
 import { BACKOFF_JITTER } from '../../../domain/backoff.ts';
 import type { MachineId } from '../../../domain/ids.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
@@ -39,6 +40,8 @@ export interface PgBmdbOptions {
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard?: GuardPolicy;
+  /** Default: no provider has a profile. */
+  readonly acceptance?: AcceptancePolicies;
   /** Maximum share by which backoffs are lengthened at random (0.1). */
   readonly jitter?: number;
   /**
@@ -74,6 +77,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     loss,
     budget,
     guard = DEFAULT_GUARD,
+    acceptance = {},
     wakes = 'listen',
     metrics = silentMetrics,
   } = options;
@@ -101,6 +105,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     loss,
     budget,
     guard,
+    acceptance,
     lockTimeoutMs,
     jitter,
   };

@@ -1,3 +1,4 @@
+import { ACCEPTANCE_SOURCE } from '../../../../domain/acceptance.ts';
 import {
   AGENT_SOURCE,
   PROVIDER_SOURCE,
@@ -50,7 +51,7 @@ export const statements = named('conditions', {
           LEFT JOIN machine_conditions c ON c.provider = reports.provider
             AND c.slot_id = reports.slot_id AND c.type = reports.type AND c.source = reports.source
         WHERE c.status IS NOT NULL OR reports.status <> 'False'
-          OR reports.source NOT IN (${texts([AGENT_SOURCE, PROVIDER_SOURCE])})
+          OR reports.source NOT IN (${texts([ACCEPTANCE_SOURCE, AGENT_SOURCE, PROVIDER_SOURCE])})
       ), written AS (
         INSERT INTO machine_conditions AS c
           (provider, slot_id, type, source, status, reason, detail, expires_at)
