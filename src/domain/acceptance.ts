@@ -75,8 +75,9 @@ export function whyNotAccepted(checks: readonly AcceptanceCheck[]): string | nul
 export const ANSWER_MS = 30 * 60_000;
 
 export type AcceptanceRow = PartOf<'acceptance'>;
+export const ACCEPTANCE_STATES = ['due', 'passed', 'failed', 'unknown'] as const;
 /** `unknown`: the agent got the request and does not answer, for example because it is too old. */
-export type AcceptanceState = 'due' | 'passed' | 'failed' | 'unknown';
+export type AcceptanceState = (typeof ACCEPTANCE_STATES)[number];
 
 export function acceptanceState(row: AcceptanceRow, nowMs: number): AcceptanceState {
   const { state, handedOutAtMs } = row;

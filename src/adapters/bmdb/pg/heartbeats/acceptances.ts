@@ -2,7 +2,6 @@ import {
   ACCEPTANCE_SOURCE,
   whyNotAccepted,
   type AcceptanceCause,
-  type AcceptanceCheck,
   type AcceptancePolicies,
   type AcceptanceProfile,
   type AcceptanceReport,
@@ -14,7 +13,6 @@ import { acceptedLine, PARTS_ACCEPTED, failedCondition } from '../../acceptance-
 import { writeConditions } from '../conditions/repository.ts';
 import { SLOT_ID } from '../eligibility.ts';
 import type { Queries } from '../pool.ts';
-import { ms } from '../sql.ts';
 import { type As, named, statement } from '../statement.ts';
 import { writeEvents } from './agent-reports.ts';
 import type { Beats } from './heartbeat-store.ts';
@@ -78,14 +76,14 @@ export const statements = named('acceptances', {
     params: {
       results: {
         ...{ machineId: 'uuid', id: 'int8', state: 'text', reason: 'text' },
-        ...{ checks: 'jsonb', found: 'jsonb' },
+        result: 'jsonb',
       },
     },
     columns: { machine_id: 'uuid', provider: 'provider', slot_id: 'text' },
     text: ({ results }) =>
       `UPDATE machine_acceptances x SET state = results.state, reason = results.reason,
-         checks = results.checks, ended_at = now(),
-         inventory = CASE WHEN results.state = 'passed' THEN results.found ELSE x.inventory END
+         checks = results.result -> 'checks', ended_at = now(),
+         inventory = CASE WHEN results.state = 'passed' THEN results.result -> 'found' ELSE x.inventory END
        FROM ${results} JOIN machine_provided p ON p.machine_id = results.machine_id
        WHERE x.machine_id = results.machine_id AND x.id = results.id AND x.state = 'due'
        RETURNING x.machine_id, p.provider, ${SLOT_ID} AS slot_id`,
@@ -98,17 +96,6 @@ export const statements = named('acceptances', {
       `UPDATE machine_hardware_report SET complete_report_raw = NULL
        WHERE machine_id = ANY (${machines}) AND complete_report_raw IS NOT NULL
        RETURNING machine_id`,
-  }),
-  read: statement({
-    params: { machine: 'uuid' },
-    columns: {
-      profile: 'jsonb?' as As<'jsonb?', AcceptanceProfile | null>,
-      checks: 'jsonb' as As<'jsonb', readonly AcceptanceCheck[]>,
-      asked: 'float8',
-    },
-    text: ({ machine }) =>
-      `SELECT profile, checks, ${ms('asked_at')} AS asked FROM machine_acceptances
-       WHERE machine_id = ${machine}`,
   }),
 });
 
@@ -134,7 +121,7 @@ export async function writeAcceptances(q: Queries, beats: Beats): Promise<void> 
   const results = [...reports].map(([machine, { id, checks, found }]) => {
     const reason = whyNotAccepted(checks);
     const state = reason === null ? 'passed' : 'failed';
-    return { machineId: machine, id, state, reason: reason ?? '', checks, found };
+    return { machineId: machine, id, state, reason: reason ?? '', result: { checks, found } };
   });
   const ended = await q.rows(statements.end, { results });
   if (ended.length === 0) return;
