@@ -1,6 +1,5 @@
 import { slot, slotIdOf } from './ids.ts';
 import type { HoldRow, MachineRow, PartOf, SlotFacts } from './machine.ts';
-import { spanText } from '../lib/texts.ts';
 
 /** The acceptance of a machine: checks by its agent before it serves. It never reinstalls. */
 
@@ -85,7 +84,7 @@ export function acceptanceState(row: AcceptanceRow, nowMs: number): AcceptanceSt
   return handedOutAtMs !== null && handedOutAtMs + ANSWER_MS <= nowMs ? 'unknown' : 'due';
 }
 
-/** What is to be known about the acceptance, continuing a sentence; null: it passed. */
+/** What is to be known about the acceptance, as a short phrase; null: it passed. */
 export function acceptanceText(row: AcceptanceRow, nowMs: number): string | null {
   switch (acceptanceState(row, nowMs)) {
     case 'passed':
@@ -93,7 +92,7 @@ export function acceptanceText(row: AcceptanceRow, nowMs: number): string | null
     case 'failed':
       return `its acceptance failed: ${row.reason}`;
     case 'unknown':
-      return `its agent has not answered a request of acceptance for ${spanText(ANSWER_MS)}; start a newer agent, or run shepherd machine accept`;
+      return 'acceptance: no answer (old agent?); run shepherd machine accept';
     case 'due':
       return 'its acceptance is due';
   }

@@ -1,7 +1,6 @@
 import {
   ACCEPTANCE_SOURCE,
   whyNotAccepted,
-  type AcceptanceCause,
   type AcceptancePolicies,
   type AcceptanceProfile,
   type AcceptanceReport,
@@ -25,35 +24,7 @@ const OPEN = `state = 'due'
 export const ACCEPTANCES_DUE = (machines: string): string =>
   `SELECT machine_id FROM machine_acceptances WHERE machine_id = ANY (${machines}) AND ${OPEN}`;
 
-/** The end of an upsert: a new request replaces the last one, but keeps its inventory. */
-const REPLACE = (held: string) => `ON CONFLICT (machine_id) DO UPDATE SET id = excluded.id,
-  cause = excluded.cause, held = ${held}, asked_at = now(), handed_out_at = NULL, state = 'due',
-  reason = '', checks = '[]', ended_at = NULL`;
-
-/**
- * Of agents that start: a machine's first start makes an acceptance due. Another agent gets the
- * request that is due already. CTEs over `held h`, for the statement that writes the starts.
- */
-export const ACCEPTANCES_OF_STARTS = `accepting AS (
-  INSERT INTO machine_acceptances (machine_id, cause, held)
-  SELECT h.machine_id, 'first', true FROM held h
-  WHERE NOT EXISTS (SELECT FROM machine_agent_started a WHERE a.machine_id = h.machine_id)
-    AND NOT EXISTS (SELECT FROM machine_recovery l WHERE l.machine_id = h.machine_id)
-  ORDER BY 1 ON CONFLICT DO NOTHING
-), asked_again AS (
-  UPDATE machine_acceptances x SET handed_out_at = NULL FROM held h
-  WHERE x.machine_id = h.machine_id AND x.state = 'due' AND x.handed_out_at IS NOT NULL
-)`;
-
 export const statements = named('acceptances', {
-  /** For a person, a machine that serves keeps serving until the result. */
-  due: statement({
-    params: { machines: 'uuid[]', cause: 'text' },
-    text: ({ machines, cause }) =>
-      `INSERT INTO machine_acceptances AS x (machine_id, cause, held)
-       SELECT machine_id, ${cause}, ${cause} <> 'asked' FROM unnest(${machines}) AS m (machine_id)
-       ORDER BY 1 ${REPLACE(`excluded.held OR x.state = 'failed' OR (x.state = 'due' AND x.held)`)}`,
-  }),
   /** The profile: the accepted inventory, except for what is configured. */
   handOut: statement({
     params: { machines: 'uuid[]', policies: 'jsonb' },
@@ -98,18 +69,6 @@ export const statements = named('acceptances', {
        RETURNING machine_id`,
   }),
 });
-
-/**
- * Requests acceptances, in the transaction that makes them necessary. The closing of a repair case
- * by acceptance belongs here, with the cause `repaired`.
- */
-export async function requestAcceptances(
-  q: Queries,
-  machines: readonly string[],
-  cause: AcceptanceCause,
-): Promise<void> {
-  if (machines.length > 0) await q.run(statements.due, { machines: [...machines], cause });
-}
 
 /** Stores agents' answers. A result becomes a line of the slot's log, and a condition. */
 export async function writeAcceptances(q: Queries, beats: Beats): Promise<void> {

@@ -12,7 +12,7 @@ import { installationOf } from '../../install-image.ts';
 import { writeAsked } from '../balancing/pool-rows.ts';
 import { writeFleetEvents } from '../events/write.ts';
 import { writeGuardRow } from '../guard/guard-rows.ts';
-import { requestAcceptances } from '../heartbeats/acceptances.ts';
+import { requestAcceptances } from '../recovery/acceptances.ts';
 import type { Queries } from '../pool.ts';
 import { retiring } from '../recovery/retiring.ts';
 import { endRequests } from '../requests/request-ends.ts';

@@ -1,5 +1,5 @@
 import type { Finish } from '../claims/held-claim.ts';
-import { ACCEPTANCES_OF_STARTS } from '../heartbeats/acceptances.ts';
+import { ACCEPTANCES_OF_STARTS } from '../recovery/acceptances.ts';
 import { SLOT_ID } from '../eligibility.ts';
 import type { LiveSession } from '../live.ts';
 import {

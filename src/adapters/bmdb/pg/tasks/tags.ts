@@ -1,6 +1,6 @@
 import { nextBackoffSeconds } from '../../../../domain/backoff.ts';
 import { isLadder, previousWaitSeconds } from '../../../../domain/eligibility.ts';
-import { requestAcceptances } from '../heartbeats/acceptances.ts';
+import { requestAcceptances } from '../recovery/acceptances.ts';
 import { forgetMachines } from './forget.ts';
 import { statements as tags } from '../delete-tags.ts';
 import type { FailedEnding, Finish } from '../claims/held-claim.ts';
