@@ -40,8 +40,15 @@ export function acceptanceContract(s: BmdbStage): void {
   };
 
   describe('acceptance', () => {
-    it('is due with the first start of an agent, not with later ones', async () => {
+    it('is due with the first start of an agent, whatever was tried before', async () => {
+      const id = await add({ recovery: ladderOn('rebooting') });
+      await start(id);
+      expect((await read(id)).acceptance).toMatchObject({ state: 'due', cause: 'first' });
+    });
+
+    it('is not due with later starts, nor on a machine that was in use before', async () => {
       const [id, before] = [await add(), await addWell()];
+      await send(before, { hardwareReport: hardwareReportCodec.encode({ report: {} }) });
       expect((await read(id)).acceptance).toBeNull();
       await start(id);
       const acceptance = { state: 'due', cause: 'first', held: true, handedOutAtMs: null };

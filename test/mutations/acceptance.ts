@@ -11,8 +11,8 @@ src/domain/acceptance.ts test/domain/acceptance.test.ts
 src/actors/mirror/state.ts test/daemon/acceptance.test.ts -t too little memory
   acceptance-holds-are-forgotten-by-a-change: facts.set(patched.slot, [-withAcceptanceHold(patched)-]{+patched+});
 src/adapters/bmdb/pg/recovery/acceptances.ts test/adapters/bmdb/pg/contract-slots.test.ts -t acceptance
-  acceptance-of-each-agent-start: WHERE NOT EXISTS (SELECT FROM machine_[-agent_started-]{+recovery+} a
-  acceptance-after-a-reboot: AND NOT EXISTS (SELECT FROM machine_[-recovery-]{+agent_started+} l
+  acceptance-only-without-attempts: NOT EXISTS (SELECT FROM machine_[-hardware_report-]{+recovery+} r
+  acceptance-of-each-agent-start: [-  WHERE NOT EXISTS (SELECT FROM machine_hardware_report r WHERE r.machine_id = h.machine_id)\n-]
   acceptance-the-next-agent-is-not-asked: AND x.state = [-'due'-]{+'passed'+} AND x.handed_out_at
   acceptance-a-failure-is-asked-away: excluded.held[- OR x.state = 'failed'-] OR
 src/adapters/bmdb/pg/heartbeats/acceptances.ts test/adapters/bmdb/pg/contract-slots.test.ts -t acceptance

@@ -28,7 +28,14 @@ test('hands a request of acceptance to the agent, and the result to the store', 
     acceptance: {
       id: 5n,
       check: [{ ...memory, status: 2 }, { name: 'clock' }, { status: 9 }],
-      found: { memoryGib: 32, cpus: 0, disks: [{ sizeGb: 480, count: 1 }, { sizeGb: NaN }] },
+      found: {
+        memoryGib: 32,
+        cpus: 0,
+        disks: [
+          { sizeGb: 480, count: 1 },
+          { sizeGb: Infinity, count: 1 },
+        ],
+      },
     },
   });
   expect(answer.acceptance ?? null).toBeNull();

@@ -50,10 +50,10 @@ export function requestAcceptance(
   memory.touch(machine.row.machineId);
 }
 
-/** Before the start of an agent is recorded. */
+/** With the start of an agent. */
 export function acceptStart(memory: Memory, machine: MemMachine): void {
-  const { acceptance, agentStarted, recovery } = machine.row;
-  if (!acceptance && !agentStarted && !recovery) requestAcceptance(memory, machine, 'first');
+  const { acceptance } = machine.row;
+  if (!acceptance && !machine.hardwareReport) requestAcceptance(memory, machine, 'first');
   else if (acceptance?.state === 'due') change(machine, { handedOutAtMs: null });
 }
 

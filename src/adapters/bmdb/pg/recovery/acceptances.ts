@@ -8,14 +8,14 @@ const REPLACE = (held: string) => `ON CONFLICT (machine_id) DO UPDATE SET id = e
   reason = '', checks = '[]', ended_at = NULL`;
 
 /**
- * Of agents that start: a machine's first start makes an acceptance due. Another agent gets the
- * request that is due already. CTEs over `held h`, for the statement that writes the starts.
+ * Of agents that start: a machine's first start makes an acceptance due. A machine whose agent has
+ * reported its hardware was in use before there were acceptances. Another agent gets the request
+ * that is due already. CTEs over `held h`, for the statement that writes the starts.
  */
 export const ACCEPTANCES_OF_STARTS = `accepting AS (
   INSERT INTO machine_acceptances (machine_id, cause, held)
   SELECT h.machine_id, 'first', true FROM held h
-  WHERE NOT EXISTS (SELECT FROM machine_agent_started a WHERE a.machine_id = h.machine_id)
-    AND NOT EXISTS (SELECT FROM machine_recovery l WHERE l.machine_id = h.machine_id)
+  WHERE NOT EXISTS (SELECT FROM machine_hardware_report r WHERE r.machine_id = h.machine_id)
   ORDER BY 1 ON CONFLICT DO NOTHING
 ), asked_again AS (
   UPDATE machine_acceptances x SET handed_out_at = NULL FROM held h
