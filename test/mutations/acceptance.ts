@@ -8,8 +8,9 @@ src/domain/acceptance.ts test/domain/acceptance.test.ts
   acceptance-is-always-required: [-policies[provided.provider]?.required !== true-]{+policies === null+}
   acceptance-that-a-person-asks-for-drains: (state === 'due'[- && !held-]{+ && state === null+})
   acceptance-old-agents-stay-due: handedOutAtMs + ANSWER_MS [-<=-]{+<+} nowMs
-src/actors/mirror/state.ts test/daemon/acceptance.test.ts -t too little memory
+src/actors/mirror/state.ts test/actors/mirror/slices.test.ts -t not accepted
   acceptance-holds-are-forgotten-by-a-change: facts.set(patched.slot, [-withAcceptanceHold(patched)-]{+patched+});
+  acceptance-holds-are-not-assembled: if ([-whole !== each-]{+!whole+}) facts.set(slot, whole);
 src/adapters/bmdb/pg/recovery/acceptances.ts test/adapters/bmdb/pg/contract-slots.test.ts -t acceptance
   acceptance-only-without-attempts: NOT EXISTS (SELECT FROM machine_[-hardware_report-]{+recovery+} r
   acceptance-of-each-agent-start: [-  WHERE NOT EXISTS (SELECT FROM machine_hardware_report r WHERE r.machine_id = h.machine_id)\n-]

@@ -63,11 +63,8 @@ test('drops a result that is too large, has too many checks or no id', () => {
 });
 
 test('is understood by older agents and servers', () => {
-  const root = protobuf.Root.fromJSON({
-    nested: structuredClone(descriptor.nested) as unknown as NonNullable<
-      protobuf.INamespace['nested']
-    >,
-  });
+  const nested = structuredClone(descriptor.nested) as unknown as protobuf.INamespace['nested'];
+  const root = protobuf.Root.fromJSON({ nested: nested! });
   const old = (name: string) => {
     const type = root.lookupType(`cloud.bmaas.server.api.${name}`);
     type.remove(type.fields['acceptance']!);
