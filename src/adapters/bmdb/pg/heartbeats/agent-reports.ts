@@ -17,7 +17,7 @@ export const statements = named('installation-requests', {
   writeHardware: statement({
     name: 'hardware-write',
     params: { reports: { machineId: 'uuid', raw: 'bytea' } },
-    columns: { machine_id: 'uuid', before: 'bytea?', complete: 'bool' },
+    columns: { machine_id: 'uuid', complete: 'bool', before: 'bytea?' },
     text: ({ reports }) =>
       `INSERT INTO machine_hardware_report AS h (machine_id, hardware_report_raw)
        SELECT machine_id, raw FROM ${reports} ORDER BY machine_id
