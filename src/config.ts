@@ -25,6 +25,7 @@ export type { Flags } from './config/source.ts';
 export { configSchema };
 export { ownBalancerSettingsOf } from './config/sections.ts';
 export { windowsOf } from './config/windows-schema.ts';
+export { acceptancePolicies } from './config/repair-schema.ts';
 export { poolsOf } from './config/pool-schema.ts';
 export { hostKeyPolicyOf, ownSettingsOf } from './config/provider-schema.ts';
 

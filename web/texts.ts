@@ -310,6 +310,8 @@ export const texts = {
     conditionColumns: ['Type', 'Status', 'Source', 'Since', 'Effect', 'Reason'],
     effect: { tell: 'is shown', 'no-new-work': 'bars a new machine', drain: 'leaves its pools' },
     suspicious: 'is shown only: too many machines have it together',
+    acceptance: 'Acceptance',
+    checkColumns: ['Check', 'Result', 'Expected', 'Found'],
     work: 'Work',
     noWork: 'No work is under way, and none failed.',
     rungs: 'Rungs of the ladder of recovery',

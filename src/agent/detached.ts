@@ -1,7 +1,9 @@
-import { freemem, uptime } from 'node:os';
+import { freemem, tmpdir, uptime } from 'node:os';
+import { join } from 'node:path';
 import { X509Certificate } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentInitCodec, type TakeoverInit } from '../wire/codec.ts';
+import { createAcceptanceRunner, readSpeed, writeTemporary } from './acceptance.ts';
 import { createCallbackClient, type CallbackClient, parseEndpoint } from './callback-client.ts';
 import { createClientIdentity, splitKeyPair, type RawKeyPair } from './keys.ts';
 import { createConditions } from './hardware/conditions.ts';
@@ -82,9 +84,21 @@ async function setUp(input: Buffer, system: System): Promise<HeartbeatLoopDeps> 
     hardwareReport: () => collectHardwareReport(system.diskRoot ?? '/', system.programs),
     judge: createConditions(system.diskRoot),
     install: installerOf(system, trust),
+    accept: acceptanceOf(system),
     time: systemTime,
     log,
   };
+}
+
+function acceptanceOf({ diskRoot, programs }: System) {
+  const root = diskRoot ?? '/';
+  return createAcceptanceRunner({
+    collect: () => collectHardwareReport(root, programs),
+    judge: (report, skewMs) => createConditions(diskRoot)(report, skewMs),
+    writeRoot: () => writeTemporary(diskRoot ?? tmpdir()),
+    readSpeed: ({ name, capacityBytes }) =>
+      readSpeed(join(root, 'dev', name ?? ''), Number(capacityBytes ?? 0n), systemTime),
+  });
 }
 
 function installerOf(system: System, trust: string | null): Installer {

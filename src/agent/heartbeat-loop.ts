@@ -1,8 +1,14 @@
-import type { HardwareReport, HeartbeatRequest, HeartbeatResponse } from '../wire/codec.ts';
+import type {
+  AcceptanceResult,
+  HardwareReport,
+  HeartbeatRequest,
+  HeartbeatResponse,
+} from '../wire/codec.ts';
 import { GrpcError, GrpcStatus } from '../wire/grpc.ts';
 import type { CallbackClient } from './callback-client.ts';
 import { createHardwareSchedule, type Carried } from './hardware-schedule.ts';
 import { clockSkewMs, type JudgeConditions } from './hardware/conditions.ts';
+import { createAcceptance, type AcceptanceRunner } from './acceptance.ts';
 import { createInstallation, type Installation, type Installer } from './installation.ts';
 
 export interface HeartbeatLoopDeps {
@@ -19,6 +25,8 @@ export interface HeartbeatLoopDeps {
   /** Default: nothing is known. */
   readonly judge?: JudgeConditions;
   readonly install: Installer;
+  /** Absent: requests for an acceptance are ignored, as by an older agent. */
+  readonly accept?: AcceptanceRunner;
   readonly time: LoopTime;
   /** Called when the loop starts to succeed or to fail, not for every call. */
   readonly log: (message: string) => void;
@@ -81,6 +89,9 @@ function createTurn(deps: HeartbeatLoopDeps) {
     onResult: () => wake.abort(),
     sleep: (delayMs, signal) => time.sleep(delayMs, signal),
   });
+  const acceptance = deps.accept
+    ? createAcceptance({ run: deps.accept, onResult: () => wake.abort() })
+    : null;
   let skewMs: number | null = null;
   const hardware = createHardwareSchedule({
     collect: deps.hardwareReport,
@@ -100,6 +111,8 @@ function createTurn(deps: HeartbeatLoopDeps) {
     };
     hardware.accepted(carried, response.sendHardwareReport === true);
     periodMs = periodOf(response) ?? periodMs;
+    if (request.acceptance) acceptance?.delivered(request.acceptance);
+    if (response.acceptance) acceptance?.consider(response.acceptance, skewMs);
     const { installationReport: report } = request;
     if (report?.success && deps.isThrowAway) {
       if (response.reboot === true) return 'installed';
@@ -133,7 +146,10 @@ function createTurn(deps: HeartbeatLoopDeps) {
       const { report, conditions } = hardware;
       const carried = { hardwareReport: isHardwareLeftOut ? null : report, conditions };
       isHardwareLeftOut = false;
-      const request = buildRequest(deps, installation, carried);
+      const request = buildRequest(deps, installation, {
+        ...carried,
+        acceptance: acceptance?.result ?? null,
+      });
       const sentMs = time.wallMs();
       try {
         const response = await deps.client.heartbeat(request, signal);
@@ -166,7 +182,7 @@ function periodOf({ heartbeatIntervalSeconds }: HeartbeatResponse): number | nul
 function buildRequest(
   deps: HeartbeatLoopDeps,
   installation: Installation,
-  { hardwareReport, conditions }: Carried,
+  { hardwareReport, conditions, acceptance }: Carried & { acceptance: AcceptanceResult | null },
 ): HeartbeatRequest {
   return {
     machineId: deps.machineId,
@@ -176,6 +192,7 @@ function buildRequest(
     uptimeSeconds: BigInt(Math.floor(deps.uptime())),
     ...(hardwareReport ? { hardwareReport } : {}),
     ...(conditions ? { condition: conditions } : {}),
+    ...(acceptance ? { acceptance } : {}),
     ...(installation.report ? { installationReport: installation.report } : {}),
   };
 }

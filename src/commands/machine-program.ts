@@ -140,6 +140,7 @@ const EXAMPLES: Readonly<Record<MachineVerb, readonly string[]>> = {
   ],
   retire: ["shepherd machine retire rack/b4-07 --reason 'third disk in a year'"],
   unretire: ["shepherd machine unretire rack/b4-07 --reason 'board replaced'"],
+  accept: ["shepherd machine accept rack/b4-07 --reason 'memory replaced'"],
   reinstall: [
     '# Without --yes the command only shows what would happen.',
     "shepherd machine reinstall rack/b4-07 --reason 'new base image'",

@@ -7,7 +7,7 @@ import * as leaf from '../settings/leaves.ts';
 import type { Surroundings } from '../settings/secret.ts';
 import { apart, drivenSchema, nameOf, settingsOf, type DriverKeys } from './driven.ts';
 import { erasingSwitch, ladderChangeSchema } from './ladder-schema.ts';
-import { chronicChangeSchema, retireWhen } from './repair-schema.ts';
+import { acceptanceSchema, chronicChangeSchema, retireWhen } from './repair-schema.ts';
 
 /** Space for the site's own first-boot commands beside ours; user data is limited. */
 const INIT_COMMAND_BYTES = 800;
@@ -60,6 +60,7 @@ const commonShape = (around: Surroundings) => ({
     .optional(),
   ladder: ladderChangeSchema(),
   chronic: chronicChangeSchema(),
+  acceptance: acceptanceSchema(),
 });
 
 const tagKey = () =>

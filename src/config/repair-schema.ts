@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { AcceptancePolicies, AcceptancePolicy } from '../domain/acceptance.ts';
 import { CONDITION_EFFECTS, CONDITION_TYPE } from '../domain/conditions.ts';
 import { CHRONIC_WITHIN_MAX_MS, DEFAULT_CHRONIC } from '../domain/recovery/ladder.ts';
 import { RETIRE_WHEN } from '../domain/recovery/retirement.ts';
@@ -33,6 +34,52 @@ export const chronicChangeSchema = () =>
       .optional(),
     within: within().optional(),
   }).optional();
+
+/** What the agent of a new or repaired machine must find. */
+export const acceptanceSchema = () =>
+  section({
+    memoryGiB: leaf
+      .ratio('Installed memory, in GiB; five percent less is enough.', 0.1, 1e6)
+      .optional(),
+    cpus: leaf.count('Minimum hardware threads of all processors.', 1).optional(),
+    disks: z
+      .array(
+        section({
+          sizeGB: leaf.ratio(
+            'Size of the disks in GB; five percent more or less is enough.',
+            0.1,
+            1e6,
+          ),
+          count: leaf.count('Minimum number of disks of this size.', 1, 1000).prefault(1),
+        }),
+      )
+      .optional(),
+    networkMbps: leaf.ratio('Minimum speed of the fastest link, in Mbit/s.', 1, 1e7).optional(),
+    readMBps: leaf
+      .ratio(
+        'Minimum speed of a sequential read of 256 MiB from each disk, in MB/s. Default: no disk is read.',
+        1,
+        1e6,
+      )
+      .optional(),
+    required: leaf
+      .flag(
+        'Without a passed acceptance, the machine stays out of its pools. Default: a failure only tells.',
+      )
+      .optional(),
+  }).optional();
+
+/** The profiles of the providers that have one. */
+export function acceptancePolicies(
+  providers: Readonly<Record<string, { readonly acceptance?: object | undefined }>>,
+): AcceptancePolicies {
+  const policies: Record<string, AcceptancePolicy> = {};
+  for (const [name, { acceptance }] of Object.entries(providers)) {
+    // The keys of JSON, which is how it is stored.
+    if (acceptance) policies[name] = JSON.parse(JSON.stringify(acceptance)) as AcceptancePolicy;
+  }
+  return policies;
+}
 
 /** What conditions do, by type. */
 export const conditionsSchema = () =>

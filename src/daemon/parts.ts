@@ -21,7 +21,7 @@ import { createHoldKeeper } from '../actors/providers/holds.ts';
 import { createSessionKeeper } from '../actors/session-keeper.ts';
 import { createTakeoverProtocol } from '../adapters/agents/takeover-protocol.ts';
 import type { Log } from '../adapters/log/port.ts';
-import { ladderOf, lossPolicyOf, poolsOf } from '../config.ts';
+import { acceptancePolicies, ladderOf, lossPolicyOf, poolsOf } from '../config.ts';
 import { Denied, explain, isProviderError } from '../domain/errors.ts';
 import { componentOf, type DaemonRoles } from '../domain/daemons.ts';
 import { createStays } from '../domain/explanation/overdue.ts';
@@ -74,7 +74,9 @@ export async function openParts(given: Means, ports: Ports) {
   let daemons = () => 1;
   // Drivers keep records in the database, so they close before it.
   const loops = createLoops(clock, () => mirror.nowMs(), metrics);
-  const opened = await ports.openBmdb(means, { loss, budget: config.guard, guard: guardPolicy });
+  const acceptance = acceptancePolicies(config.providers);
+  const policies = { loss, budget: config.guard, guard: guardPolicy, acceptance };
+  const opened = await ports.openBmdb(means, policies);
   const bmdb = loopingBmdb(opened, loops, {
     sessionMs: config.session.interval / 2,
     readMs: config.mirror.pollInterval,
@@ -191,6 +193,7 @@ export async function openParts(given: Means, ports: Ports) {
     heard$: server.heard$,
     loss,
     conditions: { effects: config.conditions, guard: config.guard },
+    acceptance,
     scanMs: config.mirror.scanInterval,
     scanGapMs: tuning.scanGapMs,
     // The end of a session sends no wake, so changes are polled even with wakes.

@@ -20,6 +20,7 @@ import type { Config } from '../config.ts';
 import type { Console, ConsoleDeps } from '../console/console.ts';
 import type { MetricsSource } from '../console/port.ts';
 import type { HeartbeatStore } from '../domain/heartbeat.ts';
+import type { AcceptancePolicies } from '../domain/acceptance.ts';
 import type { LossPolicy, RecoveryBudget } from '../domain/policy.ts';
 import type { GuardPolicy } from '../domain/recovery/guard-judgement.ts';
 import type { Closer } from './closer.ts';
@@ -93,6 +94,7 @@ export interface BmdbPolicies {
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard: GuardPolicy;
+  readonly acceptance: AcceptancePolicies;
 }
 
 /** OpenSSH lines of our keys. They may change, so they are read at each use. */

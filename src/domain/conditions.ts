@@ -37,6 +37,7 @@ export const CONDITION_TYPES = {
   'clock-skewed': 'The clock differs from that of the database.',
   'hardware-missing': 'Memory or a disk that it had before is missing.',
   'hardware-unhealthy': 'Its controller reports a fault of the hardware.',
+  'acceptance-failed': 'A check of its acceptance failed.',
   'maintenance-announced': 'Its provider announced work on it.',
 } as const;
 export type ConditionType = keyof typeof CONDITION_TYPES;

@@ -1,3 +1,4 @@
+import type { AcceptanceReport, AcceptanceRequest } from './acceptance.ts';
 import type { ReportedConditions } from './conditions.ts';
 import type { FleetError } from './errors.ts';
 import type { MachineId } from './ids.ts';
@@ -16,6 +17,8 @@ export interface HeartbeatRecord extends ReportedConditions {
     /** Serialized `OSInstallationReport`. */
     readonly raw: Uint8Array;
   };
+  /** Already checked; absent: its agent reports no result. */
+  readonly acceptance?: AcceptanceReport;
 }
 
 export type HeartbeatOutcome =
@@ -29,6 +32,8 @@ export type HeartbeatOutcome =
       readonly requestGeneration?: bigint;
       /** The agent reported a successful installation, and nothing forbids a reboot now. */
       readonly mayReboot?: true;
+      /** The acceptance that is due; absent: none. */
+      readonly acceptance?: AcceptanceRequest;
     }
   /** Unknown machine or wrong key: the answer must not show which. */
   | { readonly kind: 'unauthenticated' }
@@ -54,7 +59,7 @@ export function storable(record: HeartbeatRecord): {
   readonly record: HeartbeatRecord;
   readonly fault: string | null;
 } {
-  const { bootId, hardwareReport, installationReport, conditions } = record;
+  const { bootId, hardwareReport, installationReport, conditions, acceptance } = record;
   const boot = bootId === null || BOOT_ID.test(bootId);
   const hardware = fits(hardwareReport);
   const installation = fits(installationReport?.raw);
@@ -67,6 +72,7 @@ export function storable(record: HeartbeatRecord): {
     ...(hardwareReport && hardware ? { hardwareReport } : {}),
     ...(installationReport && installation ? { installationReport } : {}),
     ...(conditions ? { conditions } : {}),
+    ...(acceptance ? { acceptance } : {}),
   };
   const left = [
     ...(boot ? [] : ['boot id']),

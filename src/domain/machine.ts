@@ -229,6 +229,16 @@ export const MACHINE_PARTS = {
     untilMs: ['ms?', 'q.until'],
     cause: ['text?', 'q.cause', 'Heartbeats end no quarantine with a cause: `chronic`, `retired`.'],
   },
+  /** See `acceptance.ts`. */
+  acceptance: {
+    state: ['text', 'x.state', '`due`, `passed` or `failed`.'],
+    cause: ['text', 'x.cause', '`first`, `reinstalled`, `unretired`, `repaired` or `asked`.'],
+    held: ['bool', 'x.held', 'While it is due, the machine stays out of pools if it is required.'],
+    askedAtMs: ['ms', 'x.asked_at'],
+    handedOutAtMs: ['ms?', 'x.handed_out_at', 'When its agent got the request; null: not yet.'],
+    endedAtMs: ['ms?', 'x.ended_at'],
+    reason: ['text', 'x.reason', 'Why it failed; else empty.'],
+  },
   /** A request to give the machine back to its provider. */
   deprovision: {
     requestedAtMs: ['ms', 'd.requested_at'],

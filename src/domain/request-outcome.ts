@@ -1,15 +1,16 @@
-import { poolVerdict, type PoolRow } from './balancing/pool-row.ts';
-import {
-  holdOn,
-  installState,
-  isHeld,
-  isQuarantined,
-  isUnended,
-  type Circumstances,
-} from './eligibility.ts';
+import { poolVerdict } from './balancing/pool-row.ts';
+import { holdOn, installState, isHeld, isQuarantined, isUnended } from './eligibility.ts';
 import { changedLabels, LABELS_MAX, labelsOf, readLabelChange } from './labels.ts';
-import type { DrainMode, GuardRow, MachineRow, RequestRow } from './machine.ts';
+import type { DrainMode, GuardRow, MachineRow } from './machine.ts';
 import { isRung, RUNG_FACTS } from './recovery/rungs.ts';
+import {
+  done,
+  OVER,
+  refused,
+  untilText,
+  type RequestResult,
+  type Scene,
+} from './request-result.ts';
 import {
   EXPIRED,
   goneText,
@@ -23,52 +24,6 @@ import { isOrder, isVerb, VERBS, type OrderVerb, type PoolVerb, type Verb } from
 import type { OperatorRequest } from './operator-request.ts';
 
 /** Decides the result of a request when it is applied. */
-
-/** The facts about a request and its subject, in the transaction that applies it. */
-export interface Scene {
-  readonly request: RequestRow;
-  /** The operator request with its details; null: this program cannot read it. */
-  readonly wish: OperatorRequest | null;
-  /** The named machine; null: it does not exist. */
-  readonly row: MachineRow | null;
-  /** The guard's decision for the named scope. */
-  readonly guard: GuardRow | null;
-  /** The rows of the named pool, at each balancer concerned. */
-  readonly pools: readonly PoolRow[];
-  readonly now: Circumstances;
-  /** The agent of a machine on the slot received an installation and has not reported yet. */
-  readonly isInstalling: boolean;
-}
-
-/** Rows to write, besides the end of the request and the line in the slot's log. */
-export type Effect =
-  | OperatorRequest<'hold' | 'unhold' | 'quarantine' | 'release' | 'clear-backoff'>
-  | OperatorRequest<'freeze' | 'freeze-until' | 'thaw' | 'clear-provider'>
-  /** `giveBack`: also file the request to give it back, unless it has a conflict. */
-  | OperatorRequest<'retire' | 'unretire'>
-  /** All new labels of the slot. */
-  | { readonly verb: 'label'; readonly labels: string | null }
-  /** The machine's first request decides whether the slot returns to the pool. */
-  | OperatorRequest<'deprovision'>
-  /** The pool rows in which operators' requests are written. */
-  | { readonly verb: PoolVerb; readonly rows: readonly PoolRow[] }
-  | (OperatorRequest<'install'> & { readonly generation: bigint })
-  | { readonly verb: 'cancel-install'; readonly generation: bigint }
-  /** The order ends as refused, unless its request was made meanwhile. */
-  | { readonly verb: 'withdraw'; readonly order: string; readonly outcome: string };
-
-/** The end of a request. */
-export interface RequestResult {
-  readonly state: 'done' | 'refused';
-  /** For people. */
-  readonly outcome: string;
-  readonly effect: Effect | null;
-  /**
-   * Its line in the slot's log, under the requester's name; null: a default line with verb and
-   * outcome.
-   */
-  readonly event: { readonly kind: string; readonly reason: string } | null;
-}
 
 /**
  * The end of the request. Null: the request stays open, because daemons may still carry it out, or
@@ -98,19 +53,6 @@ export function resultOfRequest(scene: Scene): RequestResult | null {
 export const provedText = (rung: string | null): string =>
   isRung(rung) ? RUNG_FACTS[rung].words.done : 'it was done';
 
-export const refused = (outcome: string): RequestResult => ({
-  state: 'refused',
-  outcome,
-  effect: null,
-  event: null,
-});
-
-const done = (
-  outcome: string,
-  effect: Effect | null = null,
-  event: RequestResult['event'] = null,
-): RequestResult => ({ state: 'done', outcome, effect, event });
-
 const DECISIONS: {
   readonly [V in Exclude<Verb, OrderVerb>]: (
     scene: Scene,
@@ -125,6 +67,7 @@ const DECISIONS: {
   release,
   retire,
   unretire,
+  accept,
   deprovision,
   install,
   withdraw,
@@ -139,10 +82,6 @@ const DECISIONS: {
   'thaw-pool': changePools,
   'teardown-pool': changePools,
 };
-
-const OVER = 'its end has already passed';
-const untilText = (untilMs: number | null, end: string): string =>
-  `until ${untilMs === null ? end : new Date(untilMs).toISOString()}`;
 
 /** A decision may cancel a requested installation, but not an agent that already has it. */
 const underWayText = ({ isInstalling }: Scene): string =>
@@ -240,6 +179,14 @@ function unretire({ request, now }: Scene, wish: OperatorRequest<'unretire'>): R
   if (!before) return done('it was not retired');
   return done(`no longer retired; ${before.setBy} had retired it (${before.reason})`, wish, {
     kind: 'unretired',
+    reason: request.reason,
+  });
+}
+
+function accept({ request, row }: Scene, wish: OperatorRequest<'accept'>): RequestResult {
+  if (installState(row!) === 'DONE') return refused('it was handed over');
+  return done('its agent is asked to check it', wish, {
+    kind: 'acceptanceAsked',
     reason: request.reason,
   });
 }

@@ -95,6 +95,10 @@ const RETIRE_HELP = `
 The machine leaves its pools and is quarantined. It is kept as it is, or given back if its provider is
 configured with "retired: give-back"; a hold preserve always keeps it.`;
 
+const ACCEPT_HELP = `
+The agent compares memory, processors, disks and network with the profile of the provider, or else with
+the last accepted inventory. A machine that serves keeps serving meanwhile.`;
+
 /** In display order. */
 export const VERBS = {
   'restart-agent': {
@@ -263,6 +267,15 @@ export const VERBS = {
     label: 'Unretire',
     cli: 'Use a retired machine or slot again',
     would: 'be used again; its counted recoveries are forgotten',
+    details: NOTHING,
+  },
+  accept: {
+    of: 'machine',
+    care: 'plain',
+    label: 'Accept',
+    cli: 'Let the agent check a machine again before it serves',
+    help: ACCEPT_HELP,
+    would: 'be checked by its agent',
     details: NOTHING,
   },
   reinstall: {

@@ -6,6 +6,9 @@ export type { AgentInit, BlockDevice, Condition } from './messages.ts';
 export type { HeartbeatRequest, HeartbeatResponse } from './messages.ts';
 export type { NetworkInterface, RootDeviceSelector, TakeoverInit } from './messages.ts';
 export type { TakeoverResponse } from './messages.ts';
+export type { AcceptanceRequest, AcceptanceResult } from './messages.ts';
+export type WireProfile = messages.AcceptanceProfile;
+export type Check = messages.AcceptanceResult_Check;
 export type HardwareNode = messages.Node;
 export type Cpu = messages.CPU;
 export type HardwareReport = messages.AgentHardwareReport;
@@ -69,6 +72,10 @@ export const heartbeatResponseCodec = codec<messages.HeartbeatResponse>(
   `${SERVER}.HeartbeatResponse`,
 );
 export const conditionCodec = codec<messages.Condition>(`${SERVER}.Condition`);
+export const acceptanceRequestCodec = codec<messages.AcceptanceRequest>(
+  `${SERVER}.AcceptanceRequest`,
+);
+export const acceptanceResultCodec = codec<messages.AcceptanceResult>(`${SERVER}.AcceptanceResult`);
 export const installationReportCodec = codec<InstallationReport>(`${SERVER}.OSInstallationReport`);
 export const installationRequestCodec = codec<InstallationRequest>(
   `${SERVER}.OSInstallationRequest`,
@@ -156,7 +163,9 @@ export const HEARTBEAT_PATH = '/cloud.bmaas.server.api.AgentCallback/Heartbeat';
 const HARDWARE_REPORT_FIELD = 2;
 const INSTALLATION_REPORT_FIELD = 3;
 const CONDITION_FIELD = 104;
+const ACCEPTANCE_FIELD = 105;
 const INSTALLATION_REQUEST_TAG = (1 << 3) | LENGTH_DELIMITED;
+const ACCEPTANCE_REQUEST_TAG = (104 << 3) | LENGTH_DELIMITED;
 /** Limit for untrusted messages: a heartbeat has seven fields, newer forms a few more. */
 const FIELDS_MAX = 256;
 const ENVELOPE_MAX_BYTES = 16 * 1024;
@@ -164,7 +173,7 @@ const ENVELOPE_MAX_BYTES = 16 * 1024;
 /** The caller and its state, needed before the reports are worth reading. */
 type HeartbeatEnvelope = Omit<
   messages.HeartbeatRequest,
-  'hardwareReport' | 'installationReport' | 'condition'
+  'hardwareReport' | 'installationReport' | 'condition' | 'acceptance'
 >;
 
 /** A heartbeat with serialized reports and all fields of its sender. */
@@ -175,6 +184,8 @@ export interface ReceivedHeartbeat {
   readonly installationReport: Uint8Array | null;
   /** Serialized conditions, each not yet known to be a valid message. */
   readonly conditions: readonly Uint8Array[];
+  /** Serialized result of an acceptance; null: absent. */
+  readonly acceptance: Uint8Array | null;
 }
 
 /**
@@ -185,6 +196,7 @@ export function readHeartbeat(bytes: Uint8Array): ReceivedHeartbeat {
   const hardware: Uint8Array[] = [];
   const installation: Uint8Array[] = [];
   const conditions: Uint8Array[] = [];
+  const acceptance: Uint8Array[] = [];
   const rest: Uint8Array[] = [];
   let fields = 0;
   for (const { number, content, raw } of fieldsOf(bytes)) {
@@ -192,6 +204,7 @@ export function readHeartbeat(bytes: Uint8Array): ReceivedHeartbeat {
     if (content && number === HARDWARE_REPORT_FIELD) hardware.push(content);
     else if (content && number === INSTALLATION_REPORT_FIELD) installation.push(content);
     else if (content && number === CONDITION_FIELD) conditions.push(content);
+    else if (content && number === ACCEPTANCE_FIELD) acceptance.push(content);
     else rest.push(raw);
   }
   return {
@@ -199,6 +212,7 @@ export function readHeartbeat(bytes: Uint8Array): ReceivedHeartbeat {
     hardwareReport: join(hardware),
     installationReport: join(installation),
     conditions,
+    acceptance: join(acceptance),
   };
 }
 
@@ -211,8 +225,8 @@ const join = (parts: readonly Uint8Array[]): Uint8Array | null =>
   parts.length === 0 ? null : Buffer.concat(parts);
 
 /**
- * Serializes an answer around a stored installation request: parts of a protobuf message may be
- * concatenated.
+ * Serializes an answer around a stored installation request and a request of acceptance: parts of a
+ * protobuf message may be concatenated.
  */
 export function writeHeartbeatResponse(answer: {
   readonly installationRequest: Uint8Array | null;
@@ -221,6 +235,8 @@ export function writeHeartbeatResponse(answer: {
   readonly reboot?: boolean;
   /** Time of the heartbeat, epoch ms; absent: unknown. */
   readonly clockMs?: number;
+  /** Serialized `AcceptanceRequest`; null or absent: none. */
+  readonly acceptance?: Uint8Array | null;
 }): Uint8Array {
   const rest = heartbeatResponseCodec.encode({
     heartbeatIntervalSeconds: BigInt(answer.heartbeatIntervalSeconds),
@@ -228,7 +244,11 @@ export function writeHeartbeatResponse(answer: {
     reboot: answer.reboot ?? false,
     clockMs: BigInt(Math.trunc(answer.clockMs ?? 0)),
   });
-  if (!answer.installationRequest) return rest;
-  const head = protobuf.Writer.create().uint32(INSTALLATION_REQUEST_TAG);
-  return Buffer.concat([head.bytes(answer.installationRequest).finish(), rest]);
+  const part = (tag: number, bytes: Uint8Array | null = null) =>
+    bytes ? protobuf.Writer.create().uint32(tag).bytes(bytes).finish() : Buffer.alloc(0);
+  return Buffer.concat([
+    part(INSTALLATION_REQUEST_TAG, answer.installationRequest),
+    rest,
+    part(ACCEPTANCE_REQUEST_TAG, answer.acceptance),
+  ]);
 }

@@ -174,6 +174,52 @@ export const descriptor = {
                         phase: { type: 'AgentPhase', id: 102 },
                         uptimeSeconds: { type: 'int64', id: 103 },
                         condition: { rule: 'repeated', type: 'Condition', id: 104 },
+                        acceptance: { type: 'AcceptanceResult', id: 105 },
+                      },
+                    },
+                    AcceptanceProfile: {
+                      fields: {
+                        memoryGib: { type: 'double', id: 1 },
+                        cpus: { type: 'uint32', id: 2 },
+                        disks: { rule: 'repeated', type: 'Disks', id: 3 },
+                        networkMbps: { type: 'double', id: 4 },
+                        readMegabytes: { type: 'double', id: 5 },
+                      },
+                      nested: {
+                        Disks: {
+                          fields: {
+                            sizeGb: { type: 'double', id: 1 },
+                            count: { type: 'uint32', id: 2 },
+                          },
+                        },
+                      },
+                    },
+                    AcceptanceRequest: {
+                      fields: {
+                        id: { type: 'int64', id: 1 },
+                        profile: { type: 'AcceptanceProfile', id: 2 },
+                      },
+                    },
+                    AcceptanceResult: {
+                      fields: {
+                        id: { type: 'int64', id: 1 },
+                        check: { rule: 'repeated', type: 'Check', id: 2 },
+                        found: { type: 'AcceptanceProfile', id: 3 },
+                      },
+                      nested: {
+                        Check: {
+                          fields: {
+                            name: { type: 'string', id: 1 },
+                            expected: { type: 'string', id: 2 },
+                            found: { type: 'string', id: 3 },
+                            status: { type: 'Status', id: 4 },
+                          },
+                          nested: {
+                            Status: {
+                              values: { STATUS_UNKNOWN: 0, STATUS_OK: 1, STATUS_FAILED: 2 },
+                            },
+                          },
+                        },
                       },
                     },
                     Condition: {
@@ -194,6 +240,7 @@ export const descriptor = {
                         sendHardwareReport: { type: 'bool', id: 101 },
                         reboot: { type: 'bool', id: 102 },
                         clockMs: { type: 'int64', id: 103 },
+                        acceptance: { type: 'AcceptanceRequest', id: 104 },
                       },
                     },
                     AgentHardwareReport: {

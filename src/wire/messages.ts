@@ -145,7 +145,54 @@ export interface HeartbeatRequest {
   readonly uptimeSeconds?: bigint | null;
   /** An absent type is not known, or has not changed. */
   readonly condition?: readonly Condition[] | null;
+  /** The result of the acceptance that the server asked for. */
+  readonly acceptance?: AcceptanceResult | null;
 }
+
+/** What a machine should have. 0 and absent: not checked. */
+export interface AcceptanceProfile {
+  readonly memoryGib?: number | null;
+  /** Hardware threads. */
+  readonly cpus?: number | null;
+  readonly disks?: readonly AcceptanceProfile_Disks[] | null;
+  readonly networkMbps?: number | null;
+  /** Of a sequential read of each disk, 10^6 bytes per second. */
+  readonly readMegabytes?: number | null;
+}
+
+export interface AcceptanceProfile_Disks {
+  /** 10^9 bytes. */
+  readonly sizeGb?: number | null;
+  readonly count?: number | null;
+}
+
+/** Asks for checks. They only read, but for a temporary file. */
+export interface AcceptanceRequest {
+  /** Names the request in its result. */
+  readonly id?: bigint | null;
+  readonly profile?: AcceptanceProfile | null;
+}
+
+export interface AcceptanceResult {
+  readonly id?: bigint | null;
+  readonly check?: readonly AcceptanceResult_Check[] | null;
+  /** What the machine has. */
+  readonly found?: AcceptanceProfile | null;
+}
+
+export interface AcceptanceResult_Check {
+  readonly name?: string | null;
+  /** Empty: nothing is expected. */
+  readonly expected?: string | null;
+  readonly found?: string | null;
+  readonly status?: number | null;
+}
+
+export const AcceptanceResult_Check_Status = {
+  STATUS_UNKNOWN: 0,
+  STATUS_OK: 1,
+  STATUS_FAILED: 2,
+} as const;
 
 /** What is wrong with the machine, or no longer is. */
 export interface Condition {
@@ -168,6 +215,8 @@ export interface HeartbeatResponse {
   readonly reboot?: boolean | null;
   /** Time of the heartbeat by the clock of the database, milliseconds since 1970; 0: not told. */
   readonly clockMs?: bigint | null;
+  /** Until its result was received. */
+  readonly acceptance?: AcceptanceRequest | null;
 }
 
 export interface AgentHardwareReport {

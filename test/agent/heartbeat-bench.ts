@@ -1,6 +1,11 @@
 import { runHeartbeatLoop, type LoopEnd } from '../../src/agent/heartbeat-loop.ts';
 import type { Installer } from '../../src/agent/installation.ts';
-import type { Condition, HeartbeatRequest, HeartbeatResponse } from '../../src/wire/codec.ts';
+import type {
+  AcceptanceRequest,
+  Condition,
+  HeartbeatRequest,
+  HeartbeatResponse,
+} from '../../src/wire/codec.ts';
 import { GrpcError } from '../../src/wire/grpc.ts';
 
 /** By the machine's clock. */
@@ -26,6 +31,8 @@ export function createBench(install: Installer = () => Promise.resolve(), isThro
     ...{ made: 0, product: 'a', gate: Promise.resolve() },
     conditions: [] as readonly Condition[],
   };
+  /** Requests of acceptance that were run, and what the next one waits for. */
+  const acceptances = { ran: [] as bigint[], gate: Promise.resolve() };
   /** Of the clock, at each check. */
   const skews: (number | null)[] = [];
   const wallMs = () => BOOTED_MS + performance.now();
@@ -50,6 +57,11 @@ export function createBench(install: Installer = () => Promise.resolve(), isThro
       return { report: { product: reports.product } };
     },
     install,
+    accept: async ({ id = 0n }: AcceptanceRequest) => {
+      acceptances.ran.push(id!);
+      await acceptances.gate;
+      return { id, check: [], found: {} };
+    },
     judge: (_: unknown, skewMs: number | null) => {
       skews.push(skewMs);
       return reports.conditions;
@@ -67,6 +79,7 @@ export function createBench(install: Installer = () => Promise.resolve(), isThro
     chance,
     reports,
     skews,
+    acceptances,
     wallMs,
     withReport: () => requests.flatMap((each, at) => (each.hardwareReport ? [at] : [])),
     answers,

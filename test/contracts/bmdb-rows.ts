@@ -10,6 +10,8 @@ import { deprovisionAsked, ladderRow } from '../support/facts.ts';
 
 export const MINUTE = 60_000;
 export const PROVIDER = providerName('metal');
+/** The profile of its machines. */
+export const ACCEPTANCE = { [PROVIDER]: { memoryGiB: 64 } };
 export const KEY = new Uint8Array(32).fill(7);
 export const KEY_HEX = '07'.repeat(32);
 

@@ -1,4 +1,5 @@
 import { describe } from 'vitest';
+import { acceptanceContract } from './bmdb-acceptance.ts';
 import { accessContract } from './bmdb-access.ts';
 import { agentStartContract } from './bmdb-agent-start.ts';
 import { backoffContract } from './bmdb-backoff.ts';
@@ -65,6 +66,7 @@ export const AREAS = {
     installsContract,
     inspectionContract,
     conditionsContract,
+    acceptanceContract,
   ],
   requests: [
     ...[requestsContract, rollsContract, decisionsContract, ordersContract, withdrawalsContract],

@@ -5,7 +5,8 @@ import { wishOf, type GivenRequest as GivenWish } from '../../src/domain/operato
 import type { RequestRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { dueRequest } from '../../src/domain/requests.ts';
-import { resultOfRequest, type Scene } from '../../src/domain/request-outcome.ts';
+import { resultOfRequest } from '../../src/domain/request-outcome.ts';
+import type { Scene } from '../../src/domain/request-result.ts';
 import { NOW_MS, requestRow } from '../support/facts.ts';
 import { factsOf, rowOf } from '../support/fact-words.ts';
 import { testRows } from '../support/rows.ts';

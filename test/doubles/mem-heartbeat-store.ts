@@ -1,3 +1,4 @@
+import type { AcceptanceReport, AcceptanceRequest } from '../../src/domain/acceptance.ts';
 import { timingSafeEqual } from 'node:crypto';
 import { Unreachable } from '../../src/domain/errors.ts';
 import type {
@@ -16,6 +17,10 @@ export interface StoredMachine {
   /** As last reported; undefined: never. */
   conditions?: HeartbeatRecord['conditions'];
   heartbeats: number;
+  /** The acceptance that is due. */
+  acceptance?: AcceptanceRequest | null;
+  /** The last result of one. */
+  accepted?: AcceptanceReport;
 }
 
 export interface MemHeartbeatStore extends HeartbeatStore {
@@ -70,6 +75,7 @@ function recordOne(
   machine.heartbeats += 1;
   machine.hardwareReport = record.hardwareReport ?? machine.hardwareReport;
   machine.conditions = record.conditions ?? machine.conditions;
+  if (record.acceptance) Object.assign(machine, { acceptance: null, accepted: record.acceptance });
   const { installationReport: report } = record;
   const requested = machine.request?.generation ?? null;
   if (report && requested !== null) {
@@ -83,5 +89,6 @@ function recordOne(
     installationRequest: done ? null : (machine.request?.raw ?? null),
     ...(requested !== null && { requestGeneration: requested }),
     ...(done && report?.result === 'Success' && { mayReboot: true }),
+    ...(machine.acceptance && { acceptance: machine.acceptance }),
   };
 }

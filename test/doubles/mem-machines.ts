@@ -1,5 +1,10 @@
 import { silentLog } from '../../src/adapters/log/port.ts';
 import type { Clock, Random } from '../../src/adapters/clock/port.ts';
+import type {
+  AcceptanceCheck,
+  AcceptanceReport,
+  AcceptanceRequest,
+} from '../../src/domain/acceptance.ts';
 import type { ReportedCondition } from '../../src/domain/conditions.ts';
 import { machineId } from '../../src/domain/ids.ts';
 import type { HeartbeatOutcome, HeartbeatRecord } from '../../src/domain/heartbeat.ts';
@@ -34,6 +39,8 @@ export interface SimulatedMachine extends FakeHost {
   installs: 'Success' | 'Error' | null;
   /** What its agents report as wrong with it; they send it after each change. */
   conditions: readonly ReportedCondition[];
+  /** What its agents find at an acceptance; null: they are too old to answer. */
+  memoryGiB: number | null;
   /** Number of running agents; more than one is wrong. */
   readonly agents: number;
   /** How often an agent was started on it. */
@@ -70,6 +77,19 @@ const INSTALLATION_MS = 5 * 60_000;
 /** An agent without an answer tries again, perhaps at another server. */
 const RETRY_MS = 5_000;
 
+function testOf(
+  { id, profile }: AcceptanceRequest,
+  memoryGiB: number | null,
+): AcceptanceReport | null {
+  if (memoryGiB === null) return null;
+  const wanted = profile.memoryGiB ?? 0;
+  const check: AcceptanceCheck = {
+    ...{ name: 'memory', expected: wanted ? `${wanted} GiB` : '', found: `${memoryGiB} GiB` },
+    status: memoryGiB >= wanted ? 'ok' : 'failed',
+  };
+  return { id, checks: [check], found: { memoryGiB } };
+}
+
 /** A provider's machines in memory and the agents on them, for the fake shell. */
 export function createMemMachines({ clock, random, report, bootMs }: MemMachinesDeps) {
   /** SSH hosts by address and port. */
@@ -97,6 +117,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
     let installing: bigint | undefined;
     /** Accepted by a server. */
     let told = NONE;
+    let tested: AcceptanceReport | null = null;
     const isRunning = () => alive && host.bootId === bootId;
 
     async function call(): Promise<void> {
@@ -107,10 +128,12 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
         ...{ machineId: id, publicKey, bootId },
         ...(installed && { installationReport: installed }),
         ...(conditions !== told && { conditions }),
+        ...(tested && { acceptance: tested }),
         ...(reportBytes > 0 && { hardwareReport: new Uint8Array(reportBytes) }),
       });
       if (outcome.kind !== 'accepted' || !isRunning()) return;
       told = conditions;
+      tested = outcome.acceptance ? testOf(outcome.acceptance, host.memoryGiB) : null;
       if (outcome.mayReboot) reboot();
       else install(outcome.requestGeneration);
     }
@@ -157,6 +180,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
       bootMs: null,
       calls: {},
       conditions: NONE,
+      memoryGiB: 64,
       installs: 'Success' as const,
       impersonate(hostKey: string) {
         own ??= { hostKey: host.hostKey, secret: host.secret };

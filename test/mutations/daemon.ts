@@ -77,7 +77,7 @@ src/actors/provide.ts test/daemon/roles.test.ts
   without-a-janitor-orphaned-work-stays: roles.has('janitor')[- || hasLoops-]
   who-does-not-balance-balances: [-roles.has('balancer')-]{+true+}\n
 src/actors/mirror/state.ts test/actors/mirror/slices.test.ts
-  assembled-facts-forget-what-was-heard-meanwhile: [-after.set(slot, { ...found, row: rows.get(id) });-]
+  assembled-facts-forget-what-was-heard-meanwhile: [-after.set(slot, withAcceptanceHold({ ...found, row: rows.get(id) }));-]
   a-read-that-was-broken-off-is-taken-for-whole: const isDoubtful = [-isHalfTaken-]{+false+};
   a-long-scan-sets-the-clock-back:
     const isStill = [-readAt !== null && latest <= offset && offset <= earliest-]{+false+};

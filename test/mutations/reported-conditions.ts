@@ -38,7 +38,7 @@ src/adapters/bmdb/pg/heartbeats/agent-reports.ts test/adapters/bmdb/pg/contract-
   unreadable-parts-are-back: if (missing !== 'unreadable'{+ || found+}) found.set(id, [missing [-??-]{+!== 'unreadable' && missing ||+} HARDWARE_COMPLETE
   agents-say-which-parts-are-missing: [-type !== 'hardware-missing'-]{+type+});
 src/adapters/bmdb/pg/heartbeats/heartbeats.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t wrong with their machines
-  conditions-are-no-part-of-a-heartbeat: !installationReport[- &&\n  conditions.length === 0-];
+  conditions-are-no-part-of-a-heartbeat: !acceptance[- &&\n  conditions.length === 0-];
 src/adapters/provider/redfish/client/health.ts test/adapters/provider/redfish/health.test.ts
   redfish-old-entries-are-news: createdMs > [-sinceMs-]{+-Infinity+})
   redfish-the-oldest-entry-is-shown: [-b.Created - a.Created-]{+a.Created - b.Created+});

@@ -4,7 +4,12 @@ import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import type { DriverContext, Provider } from '../../src/adapters/provider/port.ts';
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
-import { parseConfig, type Config, type ConfigInput } from '../../src/config.ts';
+import {
+  acceptancePolicies,
+  parseConfig,
+  type Config,
+  type ConfigInput,
+} from '../../src/config.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import { guardPolicyOf, TUNING } from '../../src/daemon/tuning.ts';
 import type { Ports } from '../../src/daemon/ports.ts';
@@ -129,7 +134,9 @@ export function createPlayedWorld(given: WorldOptions): PlayedWorld {
   const offsets = new Map<string, number>();
   const deaf = new Set<string>();
   const guard = guardPolicyOf(config, TUNING);
-  const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, guard });
+  const policies = { loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, guard };
+  const acceptance = acceptancePolicies(config.providers);
+  const bmdb = createMemBmdb({ clock, random, ...policies, acceptance });
   const listeners = createListeners();
   const land = createMemMachines({ clock, random, report: listeners.report, bootMs: BOOT_MS });
   const provider = createMemProvider(

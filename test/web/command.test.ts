@@ -76,6 +76,7 @@ const ASKS: Readonly<Record<Verb, readonly object[]>> = {
   release: [{ forgetHostKey: true }, { forgetHostKey: false }],
   retire: [{}],
   unretire: [{}],
+  accept: [{}],
   reinstall: [{}, { drain: 'skip' }],
   install: [{ image }, { image: { ...image, compression: 'xz', rootDevice: { serial: 'S 1' } } }],
   deprovision: [{ returnToPool: true }],

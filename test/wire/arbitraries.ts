@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type {
   BlockDevice,
+  AcceptanceResult,
   Condition,
   Cpu,
   HeartbeatRequest,
@@ -71,6 +72,11 @@ const conditions: fc.Arbitrary<Condition> = some({
   status: fc.constantFrom(1, 2),
 });
 
+const acceptances: fc.Arbitrary<AcceptanceResult> = fc.record({
+  id: long,
+  check: fc.array(some({ name: text, expected: text, found: text, status: fc.constantFrom(1, 2) })),
+});
+
 export const heartbeatRequests: fc.Arbitrary<HeartbeatRequest> = some({
   machineId: text,
   hardwareReport: fc.record({ report: nodes, warning: fc.array(text) }),
@@ -80,4 +86,5 @@ export const heartbeatRequests: fc.Arbitrary<HeartbeatRequest> = some({
   phase: fc.constantFrom(1, 2),
   uptimeSeconds: long,
   condition: fc.array(conditions),
+  acceptance: acceptances,
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   WireError,
   agentInitCodec,
+  acceptanceResultCodec,
   conditionCodec,
   hardwareReportCodec,
   heartbeatRequestCodec,
@@ -35,13 +36,20 @@ describe('the wire codec', () => {
     fc.assert(
       fc.property(heartbeatRequests, (message) => {
         const received = readHeartbeat(heartbeatRequestCodec.encode(message));
-        const { hardwareReport, installationReport, condition = [], ...envelope } = message;
+        const {
+          hardwareReport,
+          installationReport,
+          condition = [],
+          acceptance,
+          ...envelope
+        } = message;
         expect(received.envelope).toEqual({ ...envelope, condition: [] });
         expect(received.conditions.map((each) => conditionCodec.decode(each))).toEqual(condition);
         expect(decoded(hardwareReportCodec, received.hardwareReport)).toEqual(hardwareReport);
         expect(decoded(installationReportCodec, received.installationReport)).toEqual(
           installationReport,
         );
+        expect(decoded(acceptanceResultCodec, received.acceptance)).toEqual(acceptance);
       }),
     );
   });

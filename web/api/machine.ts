@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import type { z } from 'zod';
+import type { AcceptanceSchema } from '../../src/console/api/conditions.ts';
 import type { HistorySchema } from '../../src/console/api/insight.ts';
 import type { VerbsSchema } from '../../src/console/api/submit/requests.ts';
 import type { HardwareSchema, LadderSchema } from '../../src/console/api/machine.ts';
@@ -9,6 +10,7 @@ import { addressOf, read } from './ask.ts';
 
 type Name = readonly [provider: string, slot: string];
 type History = z.output<typeof HistorySchema>;
+export type Acceptance = z.output<typeof AcceptanceSchema>;
 export type Hardware = z.output<typeof HardwareSchema>;
 type Verbs = z.output<typeof VerbsSchema>;
 export type LadderStatus = z.output<typeof LadderSchema>;
@@ -32,6 +34,16 @@ export const hardware = (slot: Name, machineId: string | null) =>
   queryOptions({
     queryKey: ['hardware', ...slot, machineId],
     queryFn: ({ signal }) => read<Hardware>(addressOf(['machines', ...slot, 'hardware']), signal),
+    refetchInterval: 60_000,
+    retry: false,
+  });
+
+/** The checks of the acceptance. The key contains its state, so that a result is read at once. */
+export const acceptance = (slot: Name, state: string) =>
+  queryOptions({
+    queryKey: ['acceptance', ...slot, state],
+    queryFn: ({ signal }) =>
+      read<Acceptance>(addressOf(['machines', ...slot, 'acceptance']), signal),
     refetchInterval: 60_000,
     retry: false,
   });

@@ -58,6 +58,10 @@ export async function startLightAgent(deps: LightAgentDeps): Promise<{ stop(): v
         agentVersion: 'light',
         uptime: () => (performance.now() - bornAt) / 1_000,
         hardwareReport: async () => hardwareOf(deviceId),
+        accept: async ({ id }) => ({
+          ...{ id: id ?? 0n, found: { memoryGib: 1 } },
+          check: [{ name: 'memory', expected: '1 GiB', found: '1 GiB', status: 1 }],
+        }),
         install: () => Promise.reject(new Error('light machines install nothing')),
         time: { now: () => performance.now(), wallMs: Date.now, sleep: pause, random: random.next },
         log: (text) => log.debug({ device: deviceId, text }, 'a light agent speaks'),

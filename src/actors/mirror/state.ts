@@ -3,6 +3,7 @@ import type { BmdbSurroundings, MachineReading } from '../../adapters/bmdb/port.
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { PoolRow } from '../../domain/balancing/pool-row.ts';
+import { createAcceptanceHolds, type AcceptancePolicies } from '../../domain/acceptance.ts';
 import {
   conditionHolds,
   machineCounts,
@@ -44,6 +45,8 @@ export interface MirrorStateOptions {
   readonly loss: LossPolicy;
   /** Default: conditions only tell. */
   readonly conditions?: ConditionPolicy;
+  /** Default: no provider requires acceptance. */
+  readonly acceptance?: AcceptancePolicies;
   /** Providers that this daemon can call; machines of other providers are only shown. */
   readonly providers: { has(name: ProviderName): boolean };
   readonly clock: Clock;
@@ -88,7 +91,8 @@ interface FleetFacts {
 /** The known facts, the views derived from them, and the views already delivered. */
 export function createMirrorState(options: MirrorStateOptions) {
   const { clock, loss, providers, log, onFacts, onView, onVanished } = options;
-  const { onPools = () => undefined, conditions = TELLING } = options;
+  const { onPools = () => undefined, conditions = TELLING, acceptance = {} } = options;
+  const withAcceptanceHold = createAcceptanceHolds(acceptance);
   const rows = createMirrorRows(clock);
   const told = new Map<Slot, MachineView>();
   /** Slots whose actors are gone: their successors need all news again. */
@@ -223,7 +227,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     for (const id of ids) {
       const patched = withRow(facts.get(slotOfMachine.get(id)!), rows.get(id));
       if (!patched) return false;
-      facts.set(patched.slot, patched);
+      facts.set(patched.slot, withAcceptanceHold(patched));
       changed.add(patched.slot);
       if (slices.isOver()) await slices.pause();
     }
@@ -236,11 +240,11 @@ export function createMirrorState(options: MirrorStateOptions) {
     const after = await slices.run(
       assembling({ ...around, requests: kept.requests, machines: rows.all() }, listings),
     );
-    const places = await slices.run(placesOf(after));
+    const places = await slices.run(placesOf(after, withAcceptanceHold));
     for (const [slot, id] of heard) {
       const found = after.get(slot);
       if (!found || (found.row && found.row.machineId !== id)) continue;
-      after.set(slot, { ...found, row: rows.get(id) });
+      after.set(slot, withAcceptanceHold({ ...found, row: rows.get(id) }));
       places.set(id, slot);
     }
     [facts, slotOfMachine, meanwhile, isListingNew] = [after, places, null, false];
@@ -349,7 +353,7 @@ export function createMirrorState(options: MirrorStateOptions) {
       if (!known) return null;
       rows.takeReading(machineId, reading, beganAtMs);
       const row = rows.get(machineId);
-      facts.set(slot, { ...known, row });
+      facts.set(slot, withAcceptanceHold({ ...known, row }));
       reread.add(slot);
       if (row) slotOfMachine.set(machineId, slot);
       else isRowGone = true;
@@ -367,12 +371,19 @@ export function createMirrorState(options: MirrorStateOptions) {
   };
 }
 
-/** The slot of each machine. */
-function* placesOf(facts: ReadonlyMap<Slot, SlotFacts>): InterruptibleWork<Map<MachineId, Slot>> {
+/** The slot of each machine. Completes the facts of the slots with machines. */
+function* placesOf(
+  facts: Map<Slot, SlotFacts>,
+  complete: (facts: SlotFacts) => SlotFacts,
+): InterruptibleWork<Map<MachineId, Slot>> {
   const places = new Map<MachineId, Slot>();
-  for (const { slot, row } of facts.values()) {
+  for (const each of facts.values()) {
     yield;
-    if (row) places.set(row.machineId, slot);
+    const { slot, row } = each;
+    if (!row) continue;
+    places.set(row.machineId, slot);
+    const whole = complete(each);
+    if (whole !== each) facts.set(slot, whole);
   }
   return places;
 }

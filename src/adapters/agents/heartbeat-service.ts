@@ -10,6 +10,7 @@ import type { Log } from '../log/port.ts';
 import { createBatcher } from '../../lib/batcher.ts';
 import { createRateLimit } from '../../lib/rate-limit.ts';
 import { createByteRoom, createRecentSet, firstOf, type AgentServerLimits } from './limits.ts';
+import { writeAcceptanceRequest } from './acceptance.ts';
 import { readReports } from './reports.ts';
 
 interface HeartbeatServiceOptions {
@@ -80,6 +81,7 @@ export function createHeartbeatService(options: HeartbeatServiceOptions): Heartb
       sendHardwareReport: options.hardwareReportWanted?.(beat.machineId) ?? false,
       reboot: accepted.mayReboot ?? false,
       clockMs: accepted.atMs,
+      acceptance: accepted.acceptance ? writeAcceptanceRequest(accepted.acceptance) : null,
     });
   };
   return async ({ caller, body }) => {

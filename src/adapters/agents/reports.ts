@@ -11,12 +11,16 @@ import {
   type HardwareNode,
   type NetworkInterface,
 } from '../../wire/codec.ts';
+import { readAcceptanceResult } from './acceptance.ts';
 import { hasAtMostFields, type MessageShape } from '../../wire/codec.ts';
 import type { ReceivedHeartbeat } from '../../wire/codec.ts';
 
 /** Reports of a heartbeat that may be stored, and the faults of the others. */
 export interface Reports {
-  readonly valid: Pick<HeartbeatRecord, 'hardwareReport' | 'installationReport' | 'conditions'>;
+  readonly valid: Pick<
+    HeartbeatRecord,
+    'hardwareReport' | 'installationReport' | 'conditions' | 'acceptance'
+  >;
   /** Null if the report is valid or absent. */
   readonly hardwareFault: string | null;
   readonly installationFault: string | null;
@@ -31,6 +35,7 @@ const INSTALLATION_SHAPE: MessageShape = { 2: {}, 3: {} };
 /** Decodes and checks the reports; only for known agents, because it is expensive. Never throws. */
 export function readReports(received: ReceivedHeartbeat): Reports {
   const { hardwareReport, installationReport: raw } = received;
+  const acceptance = received.acceptance && readAcceptanceResult(received.acceptance);
   const hardware = hardwareReport?.length ? judge(hardwareReport, judgeHardwareReport) : null;
   const installation = raw ? judge(raw, judgeInstallationReport) : null;
   const { conditions, dropped } = checkedConditions(received.conditions.map(readCondition));
@@ -41,6 +46,7 @@ export function readReports(received: ReceivedHeartbeat): Reports {
         ? { installationReport: installation.report }
         : {}),
       ...(conditions.length > 0 ? { conditions } : {}),
+      ...(acceptance ? { acceptance } : {}),
     },
     hardwareFault: hardware && 'fault' in hardware ? hardware.fault : null,
     installationFault: installation && 'fault' in installation ? installation.fault : null,

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { MadeSchema, TokenSchema, TokensSchema } from '../../console/access/accounts-api.ts';
-import type { ConditionsSchema } from '../../console/api/conditions.ts';
+import type { AcceptanceSchema, ConditionsSchema } from '../../console/api/conditions.ts';
 import type { CaseInFullSchema, CasesSchema } from '../../console/api/cases.ts';
 import type { SessionsSchema } from '../../console/api/daemons.ts';
 import type { PageSchema as EventsSchema } from '../../console/api/events.ts';
@@ -40,6 +40,7 @@ export type MachineRow = MachinePage['machines'][number];
 export type LogLevels = z.output<typeof LogLevelsSchema>;
 export type Log = z.output<typeof LogSchema>;
 export type Machine = z.output<typeof MachineSchema>;
+export type Acceptance = z.output<typeof AcceptanceSchema>;
 export type Conditions = z.output<typeof ConditionsSchema>;
 export type Condition = Conditions['conditions'][number];
 export type Explanation = z.output<typeof ExplanationSchema>;

@@ -1,7 +1,7 @@
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { factLines, timeText, told, untilText, whenText, type LabelledValue } from '../layout.ts';
-import type { Explanation, History, Machine, RequestList, Request } from './answers.ts';
+import type { Acceptance, Explanation, History, Machine, RequestList, Request } from './answers.ts';
 import { conditionText } from './conditions.ts';
 import { findNamed, named, pathOf } from './names.ts';
 import type { Session, CommandOutput } from './session.ts';
@@ -30,9 +30,13 @@ export async function showMachine(
     client.get<RequestList>('/requests', { slot, limit: LAST_REQUESTS }),
     client.get<History>(`${path}/history`, { limit: LINES_READ }),
   ]);
+  const checks = machine.acceptance
+    ? (await client.get<Acceptance>(`${path}/acceptance`)).checks
+    : [];
+  const whole = { machine, explanation, requests, lines, checks };
   return {
     ...{ document: { ...machine, explanation }, names: [slot] },
-    text: (width) => factLines(machineFacts({ machine, explanation, requests, lines }), width),
+    text: (width) => factLines(machineFacts(whole), width),
   };
 }
 
@@ -109,6 +113,8 @@ interface MachineWhole {
   readonly requests: readonly Request[];
   /** Newest first. */
   readonly lines: History['lines'];
+  /** Of its acceptance. */
+  readonly checks: Acceptance['checks'];
 }
 
 /** Everything that a person needs to know about a machine. */
@@ -133,6 +139,7 @@ function machineFacts(whole: MachineWhole): LabelledValue[] {
     ['cooldown', told(shelf, ({ untilMs, cause }) => `${untilText(untilMs, atMs)}: ${cause}`)],
     ...(machineId === null ? [] : tenancyFacts(whole)),
     ...conditionFacts(machine),
+    ...acceptanceFacts(whole),
     ...holdFacts(machine),
     ...requestFacts(whole),
   ];
@@ -315,6 +322,19 @@ const conditionFacts = ({ conditionRows }: Machine): LabelledValue[] =>
     at === 0 ? 'conditions' : '',
     conditionText(each),
   ]);
+
+function acceptanceFacts({ machine, checks }: MachineWhole): LabelledValue[] {
+  const { acceptance, atMs } = machine;
+  if (!acceptance) return [];
+  const { state, cause, askedAtMs } = acceptance;
+  return [
+    ['acceptance', `${state}; requested ${whenText(askedAtMs, atMs)} (${cause})`],
+    ...checks.map(({ name, status, expected, found }): LabelledValue => [
+      '',
+      `${name} ${status}: ${found}${expected === '' ? '' : `, expected ${expected}`}`,
+    ]),
+  ];
+}
 
 function requestFacts({ requests, machine }: MachineWhole): LabelledValue[] {
   if (requests.length === 0) return [['requests', 'none']];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ConditionReport, ConditionRepository } from '../../adapters/bmdb/port.ts';
+import { ACCEPTANCE_SOURCE, CHECK_STATUSES } from '../../domain/acceptance.ts';
 import {
   AGENT_SOURCE,
   CONDITION_STATUSES,
@@ -12,8 +13,8 @@ import type { Person } from '../access/port.ts';
 import { mayDoAt } from '../access/rights.ts';
 import type { FleetView, MachineEntry } from '../port.ts';
 import { described, read, type Api } from './kit.ts';
-import { MachineParams, requireMachine, shownCondition } from './machine.ts';
-import { ConditionSchema } from './machine-schema.ts';
+import { machineDetail, MachineParams, requireMachine, shownCondition } from './machine.ts';
+import { ConditionSchema, MachineSchema } from './machine-schema.ts';
 import { Problem } from './problem.ts';
 import { listOf } from './schemas.ts';
 import { outside } from './submit/refusals.ts';
@@ -23,6 +24,19 @@ const DETAIL_MAX = 4_000;
 const VALID_FOR_MAX_MS = 365 * 86_400_000;
 
 export const ConditionsSchema = z.object({ conditions: listOf(ConditionSchema) });
+export const AcceptanceSchema = z.object({
+  acceptance: MachineSchema.shape.acceptance.unwrap(),
+  checks: z
+    .array(
+      z.object({
+        name: z.string(),
+        expected: z.string().describe('Empty: nothing is expected.'),
+        found: z.string(),
+        status: z.enum(CHECK_STATUSES),
+      }),
+    )
+    .readonly(),
+});
 const Params = MachineParams.extend({
   type: z.string().regex(CONDITION_TYPE, 'give lower-case letters, digits and dashes'),
 });
@@ -78,6 +92,22 @@ export function addConditions(api: Api, { fleet, conditions }: ConditionsDeps): 
       conditions: await ofSlot(requireMachine(fleet, params), signal),
     }),
   );
+  api.get(
+    '/machines/:provider/:slot/acceptance',
+    read(
+      'machines',
+      'The acceptance of a machine: its checks and their results',
+      AcceptanceSchema,
+      { params: MachineParams },
+    ),
+    async ({ params, signal }) => {
+      const { acceptance } = machineDetail(requireMachine(fleet, params), fleet);
+      const { machineId } = requireMachine(fleet, params).view;
+      const detail = machineId && (await conditions.acceptanceOf(machineId, signal));
+      if (!acceptance || !detail) throw new Problem('not-found', 'No acceptance was requested yet');
+      return { acceptance, checks: detail.checks };
+    },
+  );
   api.put(
     '/machines/:provider/:slot/conditions/:type',
     described(
@@ -117,7 +147,7 @@ export function addConditions(api: Api, { fleet, conditions }: ConditionsDeps): 
 type Own = Pick<ConditionReport, 'source' | 'type'>;
 type Told = Omit<ConditionReport, 'provider' | 'slotId' | 'machineId'>;
 
-const NOT_PEOPLE: readonly string[] = [AGENT_SOURCE, PROVIDER_SOURCE];
+const NOT_PEOPLE: readonly string[] = [ACCEPTANCE_SOURCE, AGENT_SOURCE, PROVIDER_SOURCE];
 
 /** The source that a caller reports as. @throws {Problem} outside the grant, or a reserved name. */
 function requireSource(person: Person, { provider }: { readonly provider: string }): string {

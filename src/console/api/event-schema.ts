@@ -31,6 +31,8 @@ const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> 
   'machine.released': nothing,
   'machine.retired': nothing,
   'machine.unretired': nothing,
+  'machine.accepted': nothing,
+  'machine.acceptance_failed': nothing,
   'machine.handed_over': { generation: text.describe('Generation of the installation.') },
   'machine.deprovisioned': nothing,
   'hold.set': { kind: text.describe('Kind of the hold, such as `no-recover`.') },

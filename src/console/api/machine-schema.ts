@@ -11,6 +11,7 @@ import {
   type PartName,
   type PartOf,
 } from '../../domain/machine.ts';
+import { ACCEPTANCE_STATES } from '../../domain/acceptance.ts';
 import { DRAIN_ENDS, MEMBER_STATES } from '../../domain/balancing/members.ts';
 import { CONDITION_EFFECTS, CONDITION_STATUSES } from '../../domain/conditions.ts';
 import { MachineRowSchema, Milliseconds, named } from './schemas.ts';
@@ -91,6 +92,14 @@ export const MachineSchema = named(
       }),
     ),
     conditionRows: listOf(ConditionSchema).describe('Conditions that are not `False`.'),
+    acceptance: partSchema('acceptance')
+      .extend({
+        state: z
+          .enum(ACCEPTANCE_STATES)
+          .describe('`unknown`: its agent does not answer the request.'),
+      })
+      .nullable()
+      .describe('Null: no acceptance was ever requested.'),
     requests: listOf(
       z.object({
         key: text,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { acceptanceState } from '../../domain/acceptance.ts';
 import { statusOf, type ConditionRow } from '../../domain/conditions.ts';
 import { currentHeartbeat, handOutRefusal, installState } from '../../domain/eligibility.ts';
 import { slot, slotIdOf } from '../../domain/ids.ts';
@@ -136,6 +137,9 @@ export function machineDetail(entry: MachineEntry, fleet: FleetView): MachineAns
     conditionRows: (facts?.conditions ?? [])
       .map((each) => shownCondition(each, fleet))
       .filter(({ status }) => status !== 'False'),
+    acceptance: row?.acceptance
+      ? { ...row.acceptance, state: acceptanceState(row.acceptance, fleet.nowMs()) }
+      : null,
     requests: facts?.requests ?? [],
     order: row?.order ?? null,
     work: row?.work ?? [],

@@ -1,4 +1,5 @@
 import { spanText, visibleText } from '../../lib/texts.ts';
+import { acceptanceText } from '../acceptance.ts';
 import type { ConditionRow } from '../conditions.ts';
 import { isHeld } from '../eligibility.ts';
 import type { Process } from '../machine.ts';
@@ -40,7 +41,7 @@ export function explanationOf(facts: ExplanationFacts, moment: ExplanationMoment
       sinceMs,
       reason: story.reason,
       needsPerson: at.row !== null && isUnheardTooLong(at.row, moment),
-      wrong: wrongOf(facts.slot.conditions),
+      wrong: wrongOf(facts.slot.conditions) ?? untested(at),
       ways,
       next: next.text,
       nowMs,
@@ -60,6 +61,9 @@ function wrongOf(conditions: readonly ConditionRow[]): string | null {
   const more = others.length === 0 ? '' : `${others.length + 1} conditions, such as `;
   return `${more || 'condition '}${first.type} (${first.source}): ${first.reason}`;
 }
+
+const untested = ({ row, moment }: At): string | null =>
+  row?.acceptance ? acceptanceText(row.acceptance, moment.nowMs) : null;
 
 /** The actor knows steps that rows do not show. Its step counts only while the states agree. */
 function placeOf(facts: ExplanationFacts, moment: ExplanationMoment): At {
@@ -150,7 +154,7 @@ export interface ExplanationText {
   readonly reason: string;
   /** The machine has been silent, or its agent unstartable, for too long. */
   readonly needsPerson: boolean;
-  /** Its true conditions; null: none. */
+  /** Its true conditions, or else its acceptance; null: there is nothing to say. */
   readonly wrong: string | null;
   readonly ways: readonly Way[];
   readonly next: string;

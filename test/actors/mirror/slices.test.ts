@@ -20,6 +20,7 @@ beforeEach(() => {
   state = createMirrorState({
     loss: DEFAULT_LOSS,
     providers: { has: () => true },
+    acceptance: { [PROVIDER]: { required: true } },
     clock: {
       now: () => now,
       monotonic: () => (now += 2),
@@ -84,6 +85,34 @@ describe('a read taken in slices', () => {
     });
     expect(heard.size).toBe(MACHINES);
     for (const [at, atMs] of heard) expect(heardAt(at)).toBe(atMs);
+  });
+
+  test('takes a machine that is not accepted out of its pools, and lets an accepted one in', async () => {
+    const acceptance = {
+      ...{ state: 'due', cause: 'first', held: true, reason: '' },
+      ...{ askedAtMs: now, handedOutAtMs: null, endedAtMs: null },
+    };
+    const withState = (change: object) => {
+      const read = scan(1);
+      const row = { ...read.machines[0]!, acceptance: { ...acceptance, ...change } };
+      return { ...read, machines: [row] };
+    };
+    const kinds = () =>
+      [...state.facts.values()].flatMap(({ holds }) => holds.map((each) => each.kind));
+    await take(scan(1));
+    expect(kinds()).toEqual([]);
+    for (const [change, expected] of [
+      [{}, ['no-serve']],
+      [{ state: 'passed' }, []],
+      [{ state: 'failed' }, ['no-serve']],
+    ] as const) {
+      await take(withState(change));
+      expect(kinds()).toEqual(expected);
+    }
+    state.stage(PROVIDER, { machines: [], complete: true });
+    state.adoptListings();
+    await take(withState({ state: 'failed' }));
+    expect(kinds(), 'after everything was assembled again').toEqual(['no-serve']);
   });
 
   test('reports a vanished machine after everything was taken in', async () => {

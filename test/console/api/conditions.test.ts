@@ -6,7 +6,7 @@ import { providerName } from '../../../src/domain/ids.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { createMemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
 import { conditionRow } from '../../support/conditions.ts';
-import { slotFacts } from '../../support/facts.ts';
+import { machineRow, slotFacts } from '../../support/facts.ts';
 import { openStand } from '../access/stand.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
 
@@ -157,4 +157,33 @@ test('a machine shows its conditions that are not False', async () => {
     ...['disk-failing True', 'a Unknown', 'b Unknown'],
   ]);
   expect(found.conditionRows[0]).not.toHaveProperty('slotId');
+});
+
+test('the acceptance of a machine is shown with its checks', async () => {
+  const { bmdb } = await stand();
+  const row = machineRow({
+    acceptance: {
+      ...{ state: 'due', cause: 'first', held: true, reason: '', endedAtMs: null },
+      ...{ askedAtMs: AT_MS - 3_600_000, handedOutAtMs: AT_MS - 3_600_000 },
+    },
+  });
+  const checks = [
+    { name: 'memory', expected: '64 GiB', found: '32 GiB', status: 'failed' },
+  ] as const;
+  const fleet = {
+    ...scriptedFleet(machine('a', { machineId: row.machineId }), machine('b')),
+    facts: (name: string) => (name.endsWith('/a') ? slotFacts({ row }) : undefined),
+    standing: () => ({ effect: 'tell', suspicious: false }) as const,
+  };
+  const acceptanceOf = async () => ({ profile: null, checks });
+  const shown = await openStand({ fleet, conditions: { ...bmdb.conditions, acceptanceOf } });
+  const { token } = await shown.token('viewer');
+  const ask = async (path: string) => shown.ask(`api/v1/machines/equinix/${path}`, { token });
+  const answer = await ask('a/acceptance');
+  expect(JSON.parse(answer.body)).toMatchObject({
+    acceptance: { state: 'unknown', cause: 'first', held: true },
+    checks,
+  });
+  expect(JSON.parse((await ask('a')).body)).toMatchObject({ acceptance: { state: 'unknown' } });
+  expect((await ask('b/acceptance')).status).toBe(404);
 });

@@ -12,8 +12,10 @@ import {
 import { RUNG_OF } from '../../../src/domain/recovery/ladder.ts';
 import { interrupts } from '../../../src/domain/recovery/rungs.ts';
 import { isOrder, type Verb } from '../../../src/domain/verbs.ts';
-import { resultOfRequest, type Effect, type Scene } from '../../../src/domain/request-outcome.ts';
+import { resultOfRequest } from '../../../src/domain/request-outcome.ts';
+import type { Effect, Scene } from '../../../src/domain/request-result.ts';
 import { slotOfRow } from '../../../src/domain/submission/named-fleet.ts';
+import { requestAcceptance } from './acceptances.ts';
 import { forgiveEpisodes, forgiveSlot } from './episodes.ts';
 import { giveBackRetired, setRetired } from './retiring.ts';
 import { installationOf } from '../../../src/adapters/bmdb/install-image.ts';
@@ -161,14 +163,19 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
       if (giveBack) giveBackRetired(memory, machine, by);
     }
   },
-  unretire: (memory, { request }) => {
+  unretire: (memory, scene) => {
+    const { request } = scene;
     memory.holds = othersThan(memory, request, 'retired');
     for (const machine of onSlot(memory, request)) {
       if (machine.row.quarantine?.cause === 'retired') release(memory, machine, false);
       memory.touch(machine.row.machineId);
     }
     forgiveSlot(memory, `${request.provider}/${request.slotId}`);
+    if (request.machineId !== null) {
+      requestAcceptance(memory, machineOf(memory, scene), 'unretired');
+    }
   },
+  accept: (memory, scene) => requestAcceptance(memory, machineOf(memory, scene), 'asked'),
   deprovision: (memory, scene, { drain, returnToPool }) => {
     const machine = machineOf(memory, scene);
     const { by: requestedBy, reason } = scene.request;

@@ -1,3 +1,4 @@
+import { ACCEPTANCE_SOURCE } from '../../../src/domain/acceptance.ts';
 import {
   AGENT_SOURCE,
   PROVIDER_SOURCE,
@@ -14,7 +15,7 @@ const KINDS = {
   False: 'conditionCleared',
   Unknown: 'conditionUnknown',
 } as const;
-const OWN: readonly string[] = [AGENT_SOURCE, PROVIDER_SOURCE];
+const OWN: readonly string[] = [ACCEPTANCE_SOURCE, AGENT_SOURCE, PROVIDER_SOURCE];
 
 const keyOf = (each: Pick<ConditionRow, 'provider' | 'slotId' | 'type' | 'source'>): string =>
   [each.provider, each.slotId, each.type, each.source].join(' ');
@@ -34,6 +35,10 @@ export const createConditionRepository = (memory: Memory): ConditionRepository =
     sorted(memory.conditions.values()).filter(
       (each) => each.provider === provider && each.slotId === slotId,
     ),
+  acceptanceOf: async (machine) => {
+    const found = memory.machines.get(machine)?.acceptance;
+    return found ? { profile: found.profile, checks: found.checks } : null;
+  },
 });
 
 export function reportCondition(memory: Memory, report: ConditionReport): void {

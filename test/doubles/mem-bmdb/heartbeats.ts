@@ -15,6 +15,7 @@ import {
 } from '../../../src/adapters/bmdb/installation-events.ts';
 import { AGENT_SOURCE, type ReportedCondition } from '../../../src/domain/conditions.ts';
 import { HARDWARE_COMPLETE, missingHardware } from '../../../src/adapters/bmdb/missing-hardware.ts';
+import { handOutAcceptance, storeAcceptance } from './acceptances.ts';
 import { reportCondition } from './conditions.ts';
 import { guardRow } from './guard-rows.ts';
 import { endEpisode as endRecovery } from './episodes.ts';
@@ -59,6 +60,7 @@ function recordOne(memory: Memory, record: HeartbeatRecord): HeartbeatOutcome {
     ...missing,
     ...(record.conditions ?? []).filter(({ type }) => type !== 'hardware-missing'),
   ]);
+  if (record.acceptance) storeAcceptance(memory, machine, record.acceptance);
   const { installationReport: report } = record;
   const { requestGeneration: asked } = machine.row.installation;
   if (report && asked !== null && report.generation > asked) {
@@ -67,12 +69,14 @@ function recordOne(memory: Memory, record: HeartbeatRecord): HeartbeatOutcome {
   }
   if (report && report.generation === asked) storeReport(memory, machine, report);
   const installationRequest = handOut(memory, machine);
+  const acceptance = handOutAcceptance(memory, machine);
   return {
     kind: 'accepted',
     atMs,
     installationRequest,
     ...(installationRequest && asked !== null ? { requestGeneration: asked } : {}),
     ...(report?.result === 'Success' && mayReboot(memory, machine) ? { mayReboot: true } : {}),
+    ...(acceptance && { acceptance }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { slot } from '../../../src/domain/ids.ts';
 import type { RequestRow } from '../../../src/domain/machine.ts';
-import type { RequestResult } from '../../../src/domain/request-outcome.ts';
+import type { RequestResult } from '../../../src/domain/request-result.ts';
 import { tell, tellLine } from './events.ts';
 import type { MemRequest, Memory } from './tables.ts';
 

@@ -16,7 +16,7 @@ import type {
   SubmittedBatch,
   SubmittedRequest,
 } from '../../../src/adapters/bmdb/submitted-requests.ts';
-import { refused } from '../../../src/domain/request-outcome.ts';
+import { refused } from '../../../src/domain/request-result.ts';
 import { tell } from './events.ts';
 import { endRequests, tellEnded, touchRequest } from './request-ends.ts';
 import type { Memory, MemRequest } from './tables.ts';

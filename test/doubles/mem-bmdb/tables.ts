@@ -23,6 +23,8 @@ import type { Clock, Random } from '../../../src/adapters/clock/port.ts';
 import type { ConditionRow } from '../../../src/domain/conditions.ts';
 import type { RepairCase } from '../../../src/domain/cases.ts';
 import type { MemCaseLine } from './cases.ts';
+import type { AcceptancePolicies } from '../../../src/domain/acceptance.ts';
+import type { MemAcceptance } from './acceptances.ts';
 import type { MemEpisode } from './episodes.ts';
 import type { MemWebhooks } from './webhooks.ts';
 import { type MemGuard, createMemGuard } from './guard-rows.ts';
@@ -40,6 +42,7 @@ export interface MemBmdbOptions {
   readonly budget: RecoveryBudget;
   /** Default: `DEFAULT_GUARD`. */
   readonly guard?: GuardPolicy;
+  readonly acceptance?: AcceptancePolicies;
   /** Share by which backoffs are lengthened at random (0.1). */
   readonly jitter?: number;
 }
@@ -102,6 +105,8 @@ export interface MemMachine {
   hardwareReport: Uint8Array | null;
   /** Last hardware report with all parts, if the newest lacks some; else null. */
   completeReport: Uint8Array | null;
+  /** Beside `row.acceptance`. */
+  acceptance: MemAcceptance | null;
 }
 export type MemIntent = Omit<IntentRow, 'state' | 'sessionAlive'> & {
   readonly state: IntentRow['state'] | 'adopted' | 'failed' | 'abandoned';
@@ -280,6 +285,7 @@ export const emptyRow = (id: string, createdAtMs: number): MachineRow => ({
   order: null,
   permit: false,
   quarantine: null,
+  acceptance: null,
   deprovision: null,
   missing: null,
   hostKey: null,
@@ -300,6 +306,7 @@ export const newMachine = (row: MachineRow): MemMachine => ({
   request: null,
   hardwareReport: null,
   completeReport: null,
+  acceptance: null,
 });
 
 export function patch(machine: MemMachine, change: Partial<MachineRow>): void {

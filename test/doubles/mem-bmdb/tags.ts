@@ -13,6 +13,7 @@ import { NothingToDo, Throttled } from '../../../src/domain/errors.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { BOOT_TIMES_KEPT } from '../../../src/domain/policy.ts';
 import { orderedText } from '../../../src/adapters/bmdb/preconditions.ts';
+import { acceptStart, requestAcceptance } from './acceptances.ts';
 import { countEpisode, uncountAttempt } from './episodes.ts';
 import { forgetMachine, noteDeprovisionAsked } from './deprovision.ts';
 import { refuseGuarded } from './guard.ts';
@@ -39,6 +40,7 @@ export function applyChange(held: HeldWork, change: FinishChange): void {
 
 function startAgent(held: HeldWork, change: Extract<FinishChange, { kind: 'agentStarted' }>): void {
   const { memory, gate, machine } = held;
+  acceptStart(memory, machine);
   forgetAgent(held);
   const publicKey = Buffer.from(change.publicKey).toString('hex');
   patch(machine, {
@@ -57,6 +59,7 @@ function recover(held: HeldWork, change: Recovered): void {
   if (change.order === undefined) coolDown(held, change.coolDown);
   const rung = isLadder(held.work.process) ? prove(held, change) : null;
   const { component: actor } = gate;
+  if (rung === 'reinstalling') requestAcceptance(memory, machine, 'reinstalled');
   const reason = orderedText(rung ?? '', row, change.order ?? null);
   writeEvent(memory, machine.row, { kind: 'recovered', actor, reason });
 }

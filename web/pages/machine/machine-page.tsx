@@ -16,6 +16,7 @@ import { StateMark } from '../../parts/state.tsx';
 import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 import { MachineRequests } from './requests.tsx';
+import { Acceptance } from './acceptance.tsx';
 import { Conditions } from './conditions.tsx';
 import { Facts } from './facts.tsx';
 import { HardwareReport } from './hardware.tsx';
@@ -86,6 +87,7 @@ function MachineDetails({ slot, machine: told }: MachineDetailsProps) {
       <div className="halves">
         <div className="column">
           <Conditions machine={told} />
+          <Acceptance slot={slot} machine={told} />
           <Operators machine={told} />
           <Ladder slot={slot} machine={told} />
           <MachineRequests slot={name} />

@@ -1,5 +1,6 @@
 import { SessionExpired } from '../../../domain/errors.ts';
 import type { MachineId, SessionId } from '../../../domain/ids.ts';
+import type { AcceptancePolicies } from '../../../domain/acceptance.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
 import type { GuardPolicy } from '../../../domain/recovery/guard-judgement.ts';
 import type { Clock, Random } from '../../clock/port.ts';
@@ -21,6 +22,7 @@ export interface PgContext {
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard: GuardPolicy;
+  readonly acceptance: AcceptancePolicies;
   /** How long batches and heartbeats wait for a lock on a row. */
   readonly lockTimeoutMs: number;
   /** Maximum share by which waits are lengthened at random. */

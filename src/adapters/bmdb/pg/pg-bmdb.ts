@@ -1,4 +1,5 @@
 import { Subject } from 'rxjs';
+import type { AcceptancePolicies } from '../../../domain/acceptance.ts';
 import { BACKOFF_JITTER } from '../../../domain/backoff.ts';
 import type { MachineId } from '../../../domain/ids.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
@@ -41,6 +42,8 @@ export interface PgBmdbOptions {
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard?: GuardPolicy;
+  /** Default: no provider has a profile. */
+  readonly acceptance?: AcceptancePolicies;
   /** Maximum share by which backoffs are lengthened at random (0.1). */
   readonly jitter?: number;
   /**
@@ -76,6 +79,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     loss,
     budget,
     guard = DEFAULT_GUARD,
+    acceptance = {},
     wakes = 'listen',
     metrics = silentMetrics,
   } = options;
@@ -103,6 +107,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     loss,
     budget,
     guard,
+    acceptance,
     lockTimeoutMs,
     jitter,
   };

@@ -10,6 +10,7 @@ import type { HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { notTakenIn, takenIn, TRUSTING_GUARD } from '../../../support/ingest.ts';
 import { logsOf } from '../../../contracts/bmdb-stage.ts';
+import { ACCEPTANCE } from '../../../contracts/bmdb-rows.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 
 /** A fresh BMDB in memory, in virtual time. */
@@ -21,7 +22,15 @@ export async function memHarness(
 ): Promise<BmdbHarness> {
   const clock = createSimulatedClock(startMs);
   const random = createSeededRandom(1);
-  const bmdb = createMemBmdb({ clock, random, loss, budget, guard, jitter: 0 });
+  const bmdb = createMemBmdb({
+    clock,
+    random,
+    loss,
+    budget,
+    guard,
+    jitter: 0,
+    acceptance: ACCEPTANCE,
+  });
   const { tables } = bmdb;
   takenIn(tables);
   return {

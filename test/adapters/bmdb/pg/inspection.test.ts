@@ -70,6 +70,7 @@ describe('the schema view', () => {
     const { version, tagTypes } = await inspection().schema(SIGNAL);
     expect(version).toBe(await latestMigration());
     expect(tagTypes.map((type) => [type.table, type.name])).toEqual([
+      ['machine_acceptances', 'Acceptances'],
       ['machine_agent_heartbeat', 'AgentHeartbeat'],
       ['machine_agent_start_attempt', 'AgentStartAttempt'],
       ['machine_agent_started', 'AgentStarted'],

@@ -14,6 +14,7 @@ import { PATIENCE } from '../../../support/patience.ts';
 import { startTestPostgres } from '../../../support/postgres.ts';
 import { openTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
 import { notTakenInSql, takenInSql, TRUSTING_GUARD } from '../../../support/ingest.ts';
+import { ACCEPTANCE } from '../../../contracts/bmdb-rows.ts';
 import { logsOf } from '../../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 import { pgHooks } from './pg-hooks.ts';
@@ -123,6 +124,7 @@ export const openPgBmdb = (options: Pick<PgBmdbOptions, 'url'> & Partial<PgBmdbO
     log: silentLog,
     loss: DEFAULT_LOSS,
     budget: DEFAULT_BUDGET,
+    acceptance: ACCEPTANCE,
     jitter: 0,
     timeoutMs: PATIENT_MS,
     pulseTimeoutMs: PATIENT_MS,

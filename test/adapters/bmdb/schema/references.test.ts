@@ -29,6 +29,7 @@ async function tagReferences(): Promise<Reference[]> {
 it('restricts the deletion of a machine with tags, so that the deletion names them', async () => {
   const references = await tagReferences();
   expect(references.map(({ table }) => table)).toEqual([
+    'machine_acceptances',
     ...['machine_agent_heartbeat', 'machine_agent_start_attempt', 'machine_agent_started'],
     ...['machine_boot_times', 'machine_deprovision_request', 'machine_hardware_report'],
     ...['machine_os_installation_report', 'machine_os_installation_request'],

@@ -1,4 +1,9 @@
 import {
+  ACCEPTANCE_SOURCE,
+  type AcceptanceCheck,
+  type AcceptanceProfile,
+} from '../../../../domain/acceptance.ts';
+import {
   AGENT_SOURCE,
   PROVIDER_SOURCE,
   type ConditionStatus,
@@ -36,6 +41,15 @@ export const statements = named('conditions', {
       `SELECT ${CONDITION.sql} FROM machine_conditions c
        WHERE c.provider = ${provider} AND c.slot_id = ${slot} ${BY_NAME}`,
   }),
+  acceptance: statement({
+    params: { machine: 'uuid' },
+    columns: {
+      profile: 'jsonb?' as As<'jsonb?', AcceptanceProfile | null>,
+      checks: 'jsonb' as As<'jsonb', readonly AcceptanceCheck[]>,
+    },
+    text: ({ machine }) =>
+      `SELECT profile, checks FROM machine_acceptances WHERE machine_id = ${machine}`,
+  }),
   /** Reports of the same type and source wait for each other, in one order. */
   report: statement({
     params: {
@@ -50,7 +64,7 @@ export const statements = named('conditions', {
           LEFT JOIN machine_conditions c ON c.provider = reports.provider
             AND c.slot_id = reports.slot_id AND c.type = reports.type AND c.source = reports.source
         WHERE c.status IS NOT NULL OR reports.status <> 'False'
-          OR reports.source NOT IN (${texts([AGENT_SOURCE, PROVIDER_SOURCE])})
+          OR reports.source NOT IN (${texts([ACCEPTANCE_SOURCE, AGENT_SOURCE, PROVIDER_SOURCE])})
       ), written AS (
         INSERT INTO machine_conditions AS c
           (provider, slot_id, type, source, status, reason, detail, expires_at)
@@ -90,4 +104,11 @@ export const createConditionRepository = (db: Database): ConditionRepository => 
     db.transact({ doing: 'read conditions', isolation: 'READ COMMITTED', signal }, (q) =>
       q.rows(statements.ofSlot, { provider, slot }),
     ),
+  acceptanceOf: (machine, signal) => {
+    const doing = `read the acceptance of ${machine}`;
+    return db.transact({ doing, isolation: 'READ COMMITTED', signal }, async (q) => {
+      const [found] = await q.rows(statements.acceptance, { machine });
+      return found ?? null;
+    });
+  },
 });

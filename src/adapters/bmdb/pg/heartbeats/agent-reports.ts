@@ -292,7 +292,9 @@ type ReportAnswer = RawReport & InstallationReport;
 const aheadText = (reported: bigint, asked: string) =>
   `installation report for generation ${reported}, but only ${asked} was requested`;
 
-type Line = HeartbeatEvent & { readonly machineId: string };
+type Line = Omit<HeartbeatEvent, 'kind'> & { readonly kind: string } & {
+  readonly machineId: string;
+};
 
 /** Writes lines about heartbeats into the logs of slots. */
 export async function writeEvents(q: Queries, lines: readonly Line[]): Promise<void> {

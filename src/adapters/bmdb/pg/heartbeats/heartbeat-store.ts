@@ -3,6 +3,7 @@ import { LADDER_RESET_MS, PERMIT_RETURNED_AFTER } from '../../../../domain/polic
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
+import { ACCEPTANCES_DUE } from './acceptances.ts';
 import { named, statement } from '../statement.ts';
 import type { ArgsOf, RowOf } from '../statement.ts';
 
@@ -20,6 +21,7 @@ const unbroken = (gapMs: string) => `h.agent_heartbeat_at + ${interval(gapMs)} >
 const PENDING = (machines: string) => `SELECT r.machine_id FROM machine_os_installation_request r
   WHERE r.machine_id = ANY (${machines}) AND r.generation IS DISTINCT FROM (
     SELECT o.generation FROM machine_os_installation_report o WHERE o.machine_id = r.machine_id)`;
+const WAITING = (machines: string) => `${PENDING(machines)} UNION ALL ${ACCEPTANCES_DUE(machines)}`;
 const listedIn = (table: string) => (machines: string) =>
   `SELECT machine_id FROM ${table} WHERE machine_id = ANY (${machines})`;
 const PERMIT = listedIn('recovery_permits');
@@ -83,7 +85,7 @@ export const statements = named('heartbeats', {
   beat: statement({
     params: { machines: 'uuid[]', keys: 'bytea[]', gapMs: 'float8', resetMs: 'float8' },
     // Each line of `heard` is a machine id and, from its 37th character on, the recorded boot id.
-    // The other lists are separated by commas. `pending`: an installation is due. `permit`: the
+    // The other lists are separated by commas. `pending`: an installation or acceptance is due. `permit`: the
     // machine no longer needs its permit. `ladder`: the ladder no longer needs to remember the
     // machine. `parked`: the machine no longer needs a human.
     columns: {
@@ -114,7 +116,9 @@ export const statements = named('heartbeats', {
           now() >= h.unbroken_since + ${interval(resetMs)} AS steady
       ), told AS (
         SELECT machine_id, boot_id, agent_heartbeat_at,
-          ${ifAny('machine_os_installation_request', isIn('beats.machine_id', PENDING(machines)))} AS pending,
+          ((SELECT EXISTS (SELECT 1 FROM machine_os_installation_request))
+            OR (SELECT EXISTS (SELECT 1 FROM machine_acceptances WHERE state = 'due')))
+            AND ${isIn('beats.machine_id', WAITING(machines))} AS pending,
           well AND ${ifAny('recovery_permits', isIn('beats.machine_id', PERMIT(machines)))} AS permit,
           steady AND ${ifAny('machine_recovery', isIn('beats.machine_id', LADDER(machines)))} AS ladder,
           steady AND ${ifAny('machine_quarantined', isIn('beats.machine_id', PARKED(machines)))} AS parked
@@ -140,6 +144,7 @@ export interface Beat {
   readonly atMs: number;
   /** True if the heartbeat has no boot id, or the recorded one. */
   readonly isSameBoot: boolean;
+  /** An installation or an acceptance is due. */
   readonly pending: boolean;
   readonly permit: boolean;
   readonly ladder: boolean;

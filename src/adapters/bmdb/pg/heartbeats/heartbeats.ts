@@ -12,6 +12,7 @@ import type { LossPolicy } from '../../../../domain/policy.ts';
 import { handOutRequests, mayReboot, writeHardware, writeInstallations } from './agent-reports.ts';
 import { writeAgentConditions } from './agent-reports.ts';
 import type { HandedOut, Installations } from './agent-reports.ts';
+import { handOutAcceptances, writeAcceptances } from './acceptances.ts';
 import { admit, beatArgs, statements as beating, toBeats } from './heartbeat-store.ts';
 import type { Beat, Beats, Manner, Round } from './heartbeat-store.ts';
 import { endEpisodes } from './episodes.ts';
@@ -22,7 +23,10 @@ import { lockReports } from './report-locks.ts';
 
 type Outcomes = Map<HeartbeatRecord, HeartbeatOutcome | HeartbeatRefusal>;
 
-export interface HeartbeatsContext extends Pick<PgContext, 'loss' | 'lockTimeoutMs'> {
+export interface HeartbeatsContext extends Pick<
+  PgContext,
+  'loss' | 'lockTimeoutMs' | 'acceptance'
+> {
   /** Must be created with `byKeys`. */
   readonly db: Database;
   /** Called with the result of an installation when it is recorded for the first time. */
@@ -128,13 +132,14 @@ const doingOf = (records: readonly HeartbeatRecord[]) => `record ${records.lengt
 
 /** True if the record is only a heartbeat. */
 const isAll = (
-  { hardwareReport, installationReport, conditions = [] }: HeartbeatRecord,
+  { hardwareReport, installationReport, acceptance, conditions = [] }: HeartbeatRecord,
   { isSameBoot, pending, permit, ladder, parked }: Beat,
 ): boolean =>
   isSameBoot &&
   !(pending || permit || ladder || parked) &&
   !hardwareReport?.length &&
   !installationReport &&
+  !acceptance &&
   conditions.length === 0;
 
 const unavailable = ({ machineId }: HeartbeatRecord): HeartbeatRefusal => ({
@@ -156,7 +161,7 @@ async function recordRest(
   manner: Manner,
   outcomes: Outcomes,
 ): Promise<Rest> {
-  const { db, loss, lockTimeoutMs } = context;
+  const { db, loss, lockTimeoutMs, acceptance } = context;
   const { records } = rest;
   if (records.length === 0) return rest;
   const options = { ...PROCESSOR, isolation: 'READ COMMITTED', lockTimeoutMs } as const;
@@ -167,7 +172,7 @@ async function recordRest(
       const free = [...beats].filter(([record]) => !locked.has(record.machineId));
       const others = [...beats.keys()].filter((record) => locked.has(record.machineId));
       const left = { records: [...held, ...others], beats: new Map([...rest.beats, ...beats]) };
-      return { ...(await complete(q, new Map(free), loss)), held: left };
+      return { ...(await complete(q, new Map(free), { loss, acceptance })), held: left };
     });
     for (const [record, outcome] of done.told) outcomes.set(record, outcome);
     for (const result of done.ended) context.onInstalled?.(result);
@@ -204,17 +209,27 @@ interface Completed extends Pick<Installations, 'ended'> {
 }
 
 /** Handles everything else that comes with heartbeats. */
-async function complete(q: Queries, beats: Beats, loss: LossPolicy): Promise<Completed> {
+async function complete(
+  q: Queries,
+  beats: Beats,
+  { loss, acceptance }: Pick<HeartbeatsContext, 'loss' | 'acceptance'>,
+): Promise<Completed> {
   await endEpisodes(q, beats, loss);
   await writeAgentConditions(q, beats, await writeHardware(q, beats));
+  await writeAcceptances(q, beats);
   const { faults, ended } = await writeInstallations(q, beats);
   const requests = await handOutRequests(q, beats, faults);
+  const acceptances = await handOutAcceptances(q, beats, acceptance);
   const installed = await mayReboot(q, beats, faults);
   const outcomes: Outcomes = new Map();
   for (const [record, beat] of beats) {
     const { machineId } = record;
     const message = faults.get(record);
-    const word = installed.has(machineId) ? ({ mayReboot: true } as const) : {};
+    const asked = acceptances.get(machineId);
+    const word = {
+      ...(installed.has(machineId) && ({ mayReboot: true } as const)),
+      ...(asked && { acceptance: asked }),
+    };
     outcomes.set(
       record,
       message === undefined

@@ -25,6 +25,7 @@ export const statements = {
   requests: lock('requests', REQUEST),
   /** A request that was already handed out is only read. */
   newRequests: lock('new-requests', REQUEST, 'handed_out_at IS NULL'),
+  acceptances: lock('acceptances', 'machine_acceptances', "state = 'due'"),
   installations: lock('installations', 'machine_os_installation_report'),
 };
 
@@ -48,6 +49,10 @@ export async function lockReports(q: Queries, beats: Beats): Promise<ReadonlySet
   await take(statements.hardware, (record) => (record.hardwareReport?.length ?? 0) > 0);
   await take(statements.requests, reportsInstallation);
   await take(statements.newRequests, (_, pending) => pending);
+  await take(
+    statements.acceptances,
+    ({ acceptance }, pending) => pending || acceptance !== undefined,
+  );
   await take(statements.installations, reportsInstallation);
   return held;
 }

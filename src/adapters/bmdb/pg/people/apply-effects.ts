@@ -7,11 +7,12 @@ import {
   isOtherFreeze,
   thawedByOperator,
 } from '../../../../domain/recovery/guard-judgement.ts';
-import type { Effect, Scene } from '../../../../domain/request-outcome.ts';
+import type { Effect, Scene } from '../../../../domain/request-result.ts';
 import { installationOf } from '../../install-image.ts';
 import { writeAsked } from '../balancing/pool-rows.ts';
 import { writeFleetEvents } from '../events/write.ts';
 import { writeGuardRow } from '../guard/guard-rows.ts';
+import { requestAcceptances } from '../recovery/acceptances.ts';
 import type { Queries } from '../pool.ts';
 import { retiring } from '../recovery/retiring.ts';
 import { endRequests } from '../requests/request-ends.ts';
@@ -220,7 +221,10 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
     const machines = await q.rows(statements.retired, slotOf(request));
     for (const { machine_id } of machines) await release(q, machine_id, false);
     await q.run(episodes.forgive, slotOf(request));
+    const there = request.machineId === null ? [] : [request.machineId];
+    await requestAcceptances(q, there, 'unretired');
   },
+  accept: (q, { request }) => requestAcceptances(q, [request.machineId!], 'asked'),
   deprovision: async (q, { request }, { drain, returnToPool: pool }) => {
     const { by, reason } = request;
     const machine = request.machineId!;

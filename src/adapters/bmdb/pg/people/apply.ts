@@ -10,7 +10,7 @@ import { isOfScope, isOrder, ORDER_VERBS } from '../../../../domain/verbs.ts';
 import type { RequestState } from '../../port.ts';
 import { isKey, wishIn } from '../../submitted-requests.ts';
 import { resultOfRequest } from '../../../../domain/request-outcome.ts';
-import type { Scene } from '../../../../domain/request-outcome.ts';
+import type { Scene } from '../../../../domain/request-result.ts';
 import { statements as pools } from '../balancing/pool-rows.ts';
 import { readGate } from '../guard/guard-repository.ts';
 import { lockGuard, readGuardRows } from '../guard/guard-rows.ts';

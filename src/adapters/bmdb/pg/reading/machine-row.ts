@@ -100,6 +100,7 @@ const TAGS = [
   ['q', 'machine_quarantined'],
   ['d', 'machine_deprovision_request'],
   ['k', 'machine_ssh_host_key'],
+  ['x', 'machine_acceptances'],
 ] as const;
 
 /** For FROM. Every joined table has at most one row per machine, so the join multiplies nothing. */

@@ -1,5 +1,5 @@
 import type { SessionId } from '../../../../domain/ids.ts';
-import type { RequestResult } from '../../../../domain/request-outcome.ts';
+import type { RequestResult } from '../../../../domain/request-result.ts';
 import type { Queries } from '../pool.ts';
 import { named, statement } from '../statement.ts';
 

@@ -16,7 +16,7 @@ import {
   requireSameBatch,
 } from '../../submitted-requests.ts';
 import type { SubmittedBatch, SubmittedRequest } from '../../submitted-requests.ts';
-import { refused } from '../../../../domain/request-outcome.ts';
+import { refused } from '../../../../domain/request-result.ts';
 import { OPEN_ORDER, SLOT_ID } from '../eligibility.ts';
 import { endRequests } from './request-ends.ts';
 import type { Database, Queries } from '../pool.ts';

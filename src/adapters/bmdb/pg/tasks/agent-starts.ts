@@ -1,4 +1,5 @@
 import type { Finish } from '../claims/held-claim.ts';
+import { ACCEPTANCES_OF_STARTS } from '../recovery/acceptances.ts';
 import { SLOT_ID } from '../eligibility.ts';
 import type { LiveSession } from '../live.ts';
 import {
@@ -51,7 +52,7 @@ export const statements = {
         SELECT h.machine_id, h.host_key FROM held h WHERE h.host_key IS NOT NULL ORDER BY 1
         ON CONFLICT (machine_id) DO UPDATE SET key = excluded.key
           WHERE machine_ssh_host_key.key <> excluded.key
-      ), heartbeats AS (
+      ), ${ACCEPTANCES_OF_STARTS}, heartbeats AS (
         DELETE FROM machine_agent_heartbeat WHERE machine_id = ${STARTED}
       ), attempts AS (
         DELETE FROM machine_agent_start_attempt WHERE machine_id = ${STARTED}

@@ -1,5 +1,6 @@
 import { nextBackoffSeconds } from '../../../../domain/backoff.ts';
 import { isLadder, previousWaitSeconds } from '../../../../domain/eligibility.ts';
+import { requestAcceptances } from '../recovery/acceptances.ts';
 import { forgetMachines } from './forget.ts';
 import { statements as tags } from '../delete-tags.ts';
 import type { FailedEnding, Finish } from '../claims/held-claim.ts';
@@ -82,7 +83,10 @@ export async function applyChanges(
     await q.run(tags.forgetAttempts, { machines });
     await q.run(tags.returnPermits, { machines });
   }
-  return recordRecoveries(q, session, recovered);
+  const rungs = await recordRecoveries(q, session, recovered);
+  const reinstalled = [...rungs].flatMap(([id, rung]) => (rung === 'reinstalling' ? [id] : []));
+  await requestAcceptances(q, reinstalled, 'reinstalled');
+  return rungs;
 }
 
 /** Writes the results of failed tasks, in the transaction that ends them. */

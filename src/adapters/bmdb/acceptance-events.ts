@@ -1,0 +1,22 @@
+import type { ReportedCondition } from '../../domain/conditions.ts';
+import { HARDWARE_COMPLETE } from './missing-hardware.ts';
+
+/** What the result of an acceptance leaves behind. @param why it failed; empty: it passed. */
+
+/** Its line in the slot's log, by the component that receives heartbeats. */
+export const acceptedLine = (why: string) => ({
+  kind: why === '' ? ('accepted' as const) : ('acceptanceFailed' as const),
+  actor: 'bmsrv',
+  reason: why === '' ? 'all checks passed' : why,
+});
+
+export const failedCondition = (why: string): ReportedCondition => ({
+  ...{ type: 'acceptance-failed', status: why === '' ? 'False' : 'True', detail: '' },
+  reason: why === '' ? 'all checks passed' : why,
+});
+
+/** The present parts are accepted. */
+export const PARTS_ACCEPTED: ReportedCondition = {
+  ...HARDWARE_COMPLETE,
+  reason: 'its present parts were accepted',
+};

@@ -1,0 +1,46 @@
+import type { AcceptanceCause } from '../../../../domain/acceptance.ts';
+import type { Queries } from '../pool.ts';
+import { named, statement } from '../statement.ts';
+
+/** The end of an upsert: a new request replaces the last one, but keeps its inventory. */
+const REPLACE = (held: string) => `ON CONFLICT (machine_id) DO UPDATE SET id = excluded.id,
+  cause = excluded.cause, held = ${held}, asked_at = now(), handed_out_at = NULL, state = 'due',
+  reason = '', checks = '[]', ended_at = NULL`;
+
+/**
+ * Of agents that start: a machine's first start makes an acceptance due. A machine whose agent has
+ * reported its hardware was in use before there were acceptances. Another agent gets the request
+ * that is due already. CTEs over `held h`, for the statement that writes the starts.
+ */
+export const ACCEPTANCES_OF_STARTS = `accepting AS (
+  INSERT INTO machine_acceptances (machine_id, cause, held)
+  SELECT h.machine_id, 'first', true FROM held h
+  WHERE NOT EXISTS (SELECT FROM machine_hardware_report r WHERE r.machine_id = h.machine_id)
+  ORDER BY 1 ON CONFLICT DO NOTHING
+), asked_again AS (
+  UPDATE machine_acceptances x SET handed_out_at = NULL FROM held h
+  WHERE x.machine_id = h.machine_id AND x.state = 'due' AND x.handed_out_at IS NOT NULL
+)`;
+
+export const statements = named('acceptance-requests', {
+  /** For a person, a machine that serves keeps serving until the result. */
+  due: statement({
+    params: { machines: 'uuid[]', cause: 'text' },
+    text: ({ machines, cause }) =>
+      `INSERT INTO machine_acceptances AS x (machine_id, cause, held)
+       SELECT machine_id, ${cause}, ${cause} <> 'asked' FROM unnest(${machines}) AS m (machine_id)
+       ORDER BY 1 ${REPLACE(`excluded.held OR x.state = 'failed' OR (x.state = 'due' AND x.held)`)}`,
+  }),
+});
+
+/**
+ * Requests acceptances, in the transaction that makes them necessary. The closing of a repair case
+ * by acceptance belongs here, with the cause `repaired`.
+ */
+export async function requestAcceptances(
+  q: Queries,
+  machines: readonly string[],
+  cause: AcceptanceCause,
+): Promise<void> {
+  if (machines.length > 0) await q.run(statements.due, { machines: [...machines], cause });
+}
