@@ -101,7 +101,7 @@ function addScale(fleet: Command, act: ReturnType<typeof acting>): void {
     .option('--yes', 'Really do it. Without this the command only shows what would happen', false)
     .action(act(async () => (await import('./remote/scale.ts')).scaleProvider));
   inGroup(CHOOSING, scale, (choosing) =>
-    choosing.option('--dry-run', 'Show the chosen machines and ask for nothing', false),
+    choosing.option('--dry-run', 'Show what would happen and ask for nothing', false),
   );
   examples(
     scale,

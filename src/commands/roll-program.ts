@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { ORDER_VERBS } from '../domain/verbs.ts';
-import { examples } from './help.ts';
+import { CHOOSING, examples, inGroup, REQUEST } from './help.ts';
 import { countOf, durationOf, wholeNumber } from './options.ts';
 import { remote, type acting } from './remote/flags.ts';
 
@@ -15,8 +15,14 @@ export function addRolls(fleet: Command, act: ReturnType<typeof acting>): void {
   const roll = fleet
     .command('roll')
     .description('Restart agents, reboot or reinstall many machines in batches');
+  const start = inGroup(CHOOSING, remote(roll.command('start', { isDefault: true })), (choosing) =>
+    choosing.option('--dry-run', 'Show what would happen and ask for nothing', false),
+  );
+  inGroup(REQUEST, start, (request) =>
+    request.requiredOption('--reason <text>', 'Why you ask for this. The history shows it'),
+  );
   examples(
-    remote(roll.command('start', { isDefault: true }))
+    start
       .description('Begin a rolling action, and show how it goes on')
       .addOption(
         new Option('--action <verb>', 'What happens to each machine')
@@ -24,14 +30,16 @@ export function addRolls(fleet: Command, act: ReturnType<typeof acting>): void {
           .makeOptionMandatory(),
       )
       .requiredOption('--filter <text>', 'Only machines that match, as in "shepherd machines"')
-      .requiredOption('--reason <text>', 'Why you ask for this. The history shows it')
       .option('--canary <n>', 'Machines in the first batch', wholeNumber(0, 10_000), 1)
       .option('--batch <n>', 'Machines in each other batch: a number, or a share such as 5%', '5%')
-      .option('--pause <duration>', 'Pause after each batch', durationOf, 600_000)
+      .addOption(
+        new Option('--pause <duration>', 'Pause after each batch')
+          .argParser(durationOf)
+          .default(600_000, '10m'),
+      )
       .option('--no-stop-on-failure', 'Go on after a failure, with the next machines')
       .option('--no-drain', 'Do not wait for load balancers. Open connections are cut')
       .option('--expect-count <n>', 'Refuse unless exactly this many machines match', countOf)
-      .option('--dry-run', 'Show the batches and ask for nothing', false)
       .option('--yes', 'Really reinstall. Without this the command only shows the batches', false)
       .option('--no-wait', 'Do not wait for the end')
       .action(act(async () => (await commands()).startRoll)),

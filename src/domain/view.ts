@@ -178,7 +178,6 @@ function limitsOf({ row, holds, penalty, requests }: SlotFacts, loss: LossPolicy
 const sameTold = (a: ViewDetails, b: ViewDetails): boolean =>
   TOLD.every((key) => a[key] === b[key]) && String(a.holds) === String(b.holds);
 
-/** An operator's hold with an end may be beside a condition's of the same kind. */
 /** Each kind once, in one order: an operator and a condition may set the same kind. */
 function activeHolds({ holds }: SlotFacts, nowMs: number): HoldKind[] {
   const kinds = new Set(holds.filter((hold) => isInForce(hold, nowMs)).map(({ kind }) => kind));

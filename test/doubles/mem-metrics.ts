@@ -20,6 +20,8 @@ export interface MemMetrics extends Metrics, MetricsSource {
   ): number;
   /** A gauge's present series: labels in the order of the table, and values. */
   series(name: GaugeName): readonly (readonly [labels: string, value: number])[];
+  /** Drops the calls so far, but keeps the gauges. */
+  forget(): void;
 }
 
 /** Metrics that only record, for tests of what was counted. */
@@ -49,6 +51,7 @@ export function createMemMetrics(): MemMetrics {
         )
         .reduce((sum, { how, value }) => sum + (how === 'observe' ? 1 : value), 0),
     series: (name) => [...(gauges.get(name) ?? [])].map(([labels, { value }]) => [labels, value]),
+    forget: () => void calls.splice(0),
     expose: async () => ({ contentType: 'text/plain', body: '' }),
   };
 }

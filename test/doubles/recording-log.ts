@@ -11,6 +11,8 @@ export interface RecordingLog extends Log {
   readonly lines: readonly LogLine[];
   /** How often a message was logged. */
   count(message: string): number;
+  /** Drops all lines so far. */
+  forget(): void;
 }
 
 export function recordingLog(): RecordingLog {
@@ -20,6 +22,7 @@ export function recordingLog(): RecordingLog {
   const log: RecordingLog = {
     lines,
     count: (message) => lines.filter((line) => line.message === message).length,
+    forget: () => void lines.splice(0),
     debug: record('debug'),
     info: record('info'),
     warn: record('warn'),

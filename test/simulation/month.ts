@@ -92,6 +92,15 @@ export async function runMonth(options: MonthOptions): Promise<MonthFigures> {
   }
   const watch = watchService(world, { minActive });
   const pass = (ms: number) => advance(clock, ms, watch.look);
+  // All lines and calls of a month do not fit into memory.
+  const forget = () => {
+    for (const { log, metrics } of played) {
+      log.forget();
+      metrics.forget();
+    }
+    clock.setTimeout(forget, HOUR);
+  };
+  forget();
   await pass(2 * HOUR);
   watch.begin();
   const began = clock.now();

@@ -66,7 +66,7 @@ export const selecting = (command: Command, waits: string, reason?: string): Com
       .option('--state <states>', 'Only machines in these states, separated by commas', wordsOf)
       .option('--all', 'All machines of the fleet', false)
       .option('--expect-count <n>', 'Refuse unless exactly this many machines are chosen', countOf)
-      .option('--dry-run', 'Show the chosen machines and ask for nothing', false)
+      .option('--dry-run', 'Show what would happen and ask for nothing', false)
       .option('--exact', EXACT, false),
   );
 
