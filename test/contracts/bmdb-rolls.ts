@@ -10,6 +10,7 @@ const rollOf = (at: number): NewRoll => ({
   ...{ canary: 1, batch: 2, pauseMs: 1_500, stopOnFailure: true },
   ...{ by: 'ann', role: 'operator', proven: true, reason: 'new kernel' },
 });
+const DAY = 86_400_000;
 const AT_FIRST = { state: 'running', note: null, position: 0, nextAtMs: null, failures: [] };
 
 export function rollsContract(s: BmdbStage): void {
@@ -75,6 +76,20 @@ export function rollsContract(s: BmdbStage): void {
       await expect
         .poll(async () => (await told()).slice(1))
         .toEqual(['roll.aborted by bob: bob asked to abort it']);
+    });
+
+    it('is deleted 400 days after its begin, once it ended', async () => {
+      const { bmdb } = s.h;
+      await bmdb.rolls.create(rollOf(1));
+      await bmdb.rolls.create(rollOf(2));
+      await bmdb.rolls.control(idOf(1), 'abort', 'bob');
+      await bmdb.rolls.control(idOf(2), 'pause', 'bob');
+      await s.h.pass(399 * DAY);
+      await bmdb.sweep();
+      expect(await list(false)).toHaveLength(2);
+      await s.h.pass(DAY + 1_000);
+      await bmdb.sweep();
+      expect(await list(false)).toEqual([idOf(2)]);
     });
   });
 }

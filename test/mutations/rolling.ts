@@ -12,6 +12,8 @@ src/domain/rolling.ts test/domain/rolling.test.ts
   a-roll-forgets-its-canary: position === 0 && [-canary > 0-]{+canary < 0+}
   an-old-condition-is-a-failure: [- && sinceMs >= order.createdAtMs-],
   a-batch-may-be-empty: return Math.max([-1-]{+0+}, Math.min
+src/adapters/bmdb/pg/people/rolls.ts test/adapters/bmdb/pg/contract-requests.test.ts
+  a-paused-roll-is-deleted: NOT IN ('running'[-, 'paused'-])
 src/console/api/rolls.ts test/commands/remote/rolls.test.ts
   a-roll-of-everything-by-mistake: if (filter.terms.length === 0[-)-]{+ && text !== '')+}
 src/console/api/rolls.ts test/console/api/rolls.test.ts

@@ -1,7 +1,7 @@
 import type { NewEvent } from '../../domain/events/fleet-event.ts';
 import type { RollRow, RollState } from '../../domain/rolling.ts';
 
-/** Rolling actions. Any daemon carries them on. */
+/** Rolling actions. Any daemon carries them on. Ended ones are kept for `ROLLS_KEPT_DAYS`. */
 export interface RollRepository {
   /** Stores a new roll, once per id. @returns the roll as it is stored now. */
   create(roll: NewRoll): Promise<RollRow>;
@@ -21,6 +21,7 @@ export interface RollRepository {
   control(id: string, verb: RollControl, by: string): Promise<RollRow | null>;
 }
 
+export const ROLLS_KEPT_DAYS = 400;
 export type NewRoll = Omit<
   RollRow,
   'createdAtMs' | 'state' | 'note' | 'position' | 'nextAtMs' | 'failures'

@@ -3,6 +3,7 @@ import type { RollState } from '../../../src/domain/rolling.ts';
 import {
   CONTROLLED,
   rollEvent,
+  ROLLS_KEPT_DAYS,
   type RollRepository,
 } from '../../../src/adapters/bmdb/rolls-port.ts';
 import { tell } from './events.ts';
@@ -48,4 +49,10 @@ export function createRolls(memory: Memory): RollRepository {
       return rolls.get(id)!;
     },
   };
+}
+
+export function trimRolls({ rolls, now }: Memory): void {
+  const limitMs = now() - ROLLS_KEPT_DAYS * 86_400_000;
+  for (const [id, { state, createdAtMs }] of rolls)
+    if (state !== 'running' && state !== 'paused' && createdAtMs < limitMs) rolls.delete(id);
 }

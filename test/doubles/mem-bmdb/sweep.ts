@@ -2,6 +2,7 @@ import { removeSession } from './sessions.ts';
 import { cancelWork } from './leases.ts';
 import { trimCases } from './cases.ts';
 import { trimEpisodes } from './episodes.ts';
+import { trimRolls } from './rolls.ts';
 import { trimDeliveries } from './webhooks.ts';
 import { endExpiredHolds } from './events.ts';
 import { trimProviderHolds } from './provider-holds.ts';
@@ -35,6 +36,7 @@ export function sweep(memory: Memory): Swept {
   trimDeliveries(memory);
   trimEpisodes(memory);
   trimCases(memory);
+  trimRolls(memory);
   return { ...swept, permits, ...trimHistory(memory) };
 }
 

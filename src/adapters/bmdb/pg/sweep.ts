@@ -6,6 +6,7 @@ import { FROM, ruleSql } from './eligibility.ts';
 import { OUTDATED_CASES, trimCases } from './cases/repository.ts';
 import type { PgContext } from './live.ts';
 import type { Queries } from './pool.ts';
+import { OLD_ROLL, statements as rolls } from './people/rolls.ts';
 import { statements as holds } from './provisioning/provider-holds.ts';
 import { OUTDATED, statements as episodes } from './recovery/episodes.ts';
 import { statements as deliveries, UNKEPT } from './events/webhooks.ts';
@@ -46,6 +47,7 @@ const DUE = {
   letters: `(${UNKEPT})`,
   episodes: `EXISTS (SELECT 1 FROM recovery_episodes WHERE ${OUTDATED})`,
   cases: `(${OUTDATED_CASES})`,
+  rolls: `EXISTS (SELECT 1 FROM fleet_rolls WHERE ${OLD_ROLL})`,
   changes: `EXISTS (SELECT 1 FROM (SELECT at FROM machine_changes ORDER BY xid LIMIT 1) oldest
     WHERE oldest.at < now() - interval '5 minutes')`,
 };
@@ -181,6 +183,9 @@ export async function sweep(context: PgContext): Promise<Swept> {
     q.run(episodes.trim, { limit: ROWS_MAX }),
   );
   await stepIf('cases', 'delete old cases and evidence', (q) => trimCases(q, ROWS_MAX));
+  await stepIf('rolls', 'delete old rolling actions', (q) =>
+    q.run(rolls.trim, { limit: ROWS_MAX }),
+  );
   await stepIf('expired', 'end expired holds', (q) =>
     q.run(statements.removeExpired, { limit: ROWS_MAX }),
   );

@@ -1,6 +1,6 @@
 import type { NewEvent } from '../../../../domain/events/fleet-event.ts';
 import type { RollFailure, RollRow, RollSlot, RollState } from '../../../../domain/rolling.ts';
-import { CONTROLLED, rollEvent, type RollRepository } from '../../rolls-port.ts';
+import { CONTROLLED, rollEvent, ROLLS_KEPT_DAYS, type RollRepository } from '../../rolls-port.ts';
 import { writeFleetEvents } from '../events/write.ts';
 import type { Database, Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
@@ -28,6 +28,9 @@ const ROLL = selection({
   nextAtMs: ['float8?', ms('r.next_at')],
   failures: ['jsonb' as As<'jsonb', readonly RollFailure[]>, 'r.failures'],
 });
+/** Condition of rows of `fleet_rolls` that are too old to be kept. */
+export const OLD_ROLL = `state NOT IN ('running', 'paused')
+  AND created_at < now() - interval '${ROLLS_KEPT_DAYS} days'`;
 const ROLL_ID = { roll: 'uuid' } as const;
 
 export const statements = named('rolls', {
@@ -46,6 +49,12 @@ export const statements = named('rolls', {
          ${of.batch}, ${of.pauseMs}, ${of.stopOnFailure}, ${of.by}, ${of.role}, ${of.proven},
          ${of.reason})
        ON CONFLICT (roll_id) DO NOTHING RETURNING roll_id`,
+  }),
+  trim: statement({
+    params: { limit: 'int8' },
+    text: ({ limit }) =>
+      `DELETE FROM fleet_rolls WHERE roll_id IN (
+         SELECT roll_id FROM fleet_rolls WHERE ${OLD_ROLL} LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
   }),
   running: statement({
     params: { limit: 'int8' },
