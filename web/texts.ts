@@ -520,6 +520,7 @@ export const texts = {
 
   cases: {
     none: 'No case is open.',
+    open: 'Open',
     columns: ['Case', 'Machine', 'Open', 'Title', 'Ticket'],
     title: (id: string) => `Case ${id}`,
     facts: {

@@ -97,8 +97,11 @@ async function answerTo(
     const text = withoutSecrets(stdout.toString('utf8')).trimEnd().slice(-OUTPUT_MAX);
     return { text, isGood: true };
   } catch (error) {
-    const stderr = error instanceof CommandFailed ? `${error.stderr.toString()}\n` : '';
-    const why = withoutSecrets(`${stderr}(${explain(error)})`);
+    const told =
+      error instanceof CommandFailed
+        ? `${Buffer.from(error.stderr).toString().trimEnd()} (${error.signalName ?? `exit code ${error.exitCode}`})`
+        : `(${explain(error)})`;
+    const why = withoutSecrets(told);
     return { text: why.slice(-OUTPUT_MAX), isGood: false };
   }
 }

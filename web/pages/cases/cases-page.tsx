@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { cases } from '../../api/resources.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { MachineLink } from '../../parts/machine-link.tsx';
+import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
@@ -21,27 +22,29 @@ export function CasesPage() {
             </p>
           ) : (
             <div className="stack" data-ready>
-              <Table label={texts.pages.cases} columns={texts.cases.columns}>
-                {open.map(({ id, slot, openedAtMs, title, ticketUrl }) => (
-                  <tr key={id} data-case={id}>
-                    <th scope="row">
-                      <Link to="/cases/$id" params={{ id }}>
-                        {id}
-                      </Link>
-                    </th>
-                    <td>
-                      <MachineLink slot={slot} />
-                    </td>
-                    <td>
-                      <Since atMs={openedAtMs} />
-                    </td>
-                    <td>{title}</td>
-                    <td>
-                      <Ticket url={ticketUrl} />
-                    </td>
-                  </tr>
-                ))}
-              </Table>
+              <Panel title={texts.cases.open}>
+                <Table label={texts.pages.cases} columns={texts.cases.columns}>
+                  {open.map(({ id, slot, openedAtMs, title, ticketUrl }) => (
+                    <tr key={id} data-case={id}>
+                      <th scope="row">
+                        <Link to="/cases/$id" params={{ id }}>
+                          {id}
+                        </Link>
+                      </th>
+                      <td>
+                        <MachineLink slot={slot} />
+                      </td>
+                      <td>
+                        <Since atMs={openedAtMs} />
+                      </td>
+                      <td>{title}</td>
+                      <td>
+                        <Ticket url={ticketUrl} />
+                      </td>
+                    </tr>
+                  ))}
+                </Table>
+              </Panel>
             </div>
           )
         }

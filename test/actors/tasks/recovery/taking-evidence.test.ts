@@ -74,7 +74,9 @@ describe('before the first reboot', () => {
     onRung('rebooting');
     await rebooted();
     const [{ text } = expect.fail()] = lines();
-    expect(text).toContain('$ journalctl -k -n 200 --no-pager\njournalctl: not found\n');
+    expect(text).toContain(
+      '$ journalctl -k -n 200 --no-pager\njournalctl: not found (exit code 127)\n',
+    );
     expect(text).toContain('$ sh -c dmesg | tail -n 200\nsda: I/O error\n');
   });
 
