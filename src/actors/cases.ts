@@ -1,25 +1,17 @@
 import type { CaseRepository, EventRepository } from '../adapters/bmdb/port.ts';
-import { sleep, type Clock } from '../adapters/clock/port.ts';
-import type { Log } from '../adapters/log/port.ts';
 import { CASE_RULE, caseReasons, opensCase } from '../domain/cases.ts';
 import type { CaseReason, RepairCase } from '../domain/cases.ts';
-import { SessionExpired } from '../domain/errors.ts';
 import { slot, type Slot } from '../domain/ids.ts';
 import type { SlotFacts } from '../domain/machine.ts';
-import type { Leases } from './leases.ts';
-import { runOf, type Loop } from './loops.ts';
+import { repeatJob, type JobDeps } from './loops.ts';
 
 /** The lease for opening cases. */
 export const CASES_JOB = 'cases';
 
-export interface CasesDeps {
+export interface CasesDeps extends JobDeps {
   readonly cases: Pick<CaseRepository, 'open' | 'list'>;
   readonly events: Pick<EventRepository, 'latest'>;
-  readonly leases: Pick<Leases, 'take'>;
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
-  readonly loop: Loop;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly periodMs: number;
 }
 
@@ -27,18 +19,10 @@ export interface CasesDeps {
  * Opens a case for each slot that needs a person, repeatedly, while this daemon has the job. Never
  * closes one. Ends with the signal.
  */
-export async function openCases(deps: CasesDeps, signal: AbortSignal): Promise<void> {
-  const { leases, clock, periodMs } = deps;
-  while (!signal.aborted) {
-    try {
-      await leases.take(CASES_JOB, signal);
-      await runOf(deps.loop, () => openDue(deps, signal));
-    } catch (err) {
-      const isPassing = signal.aborted || err instanceof SessionExpired;
-      if (!isPassing) deps.log.warn({ err }, 'cases could not be opened');
-    }
-    await sleep(clock, periodMs, signal).catch(() => undefined);
-  }
+export function openCases(deps: CasesDeps, signal: AbortSignal): Promise<void> {
+  const { periodMs } = deps;
+  const job = { job: CASES_JOB, periodMs, failure: 'cases could not be opened' };
+  return repeatJob(deps, job, () => openDue(deps, signal), signal);
 }
 
 async function openDue(deps: CasesDeps, signal: AbortSignal): Promise<void> {

@@ -3,9 +3,10 @@ import type { Bmdb, BmdbSession } from '../adapters/bmdb/port.ts';
 import { sleep, type Clock } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { silentMetrics, type Metrics } from '../adapters/metrics/port.ts';
-import { explain } from '../domain/errors.ts';
+import { explain, SessionExpired } from '../domain/errors.ts';
 import type { LoopSummary } from '../domain/daemons.ts';
 import type { FleetEvent } from '../machines/fleet.ts';
+import type { Leases } from './leases.ts';
 
 /** Receives the result of each run of a loop. Neither throws nor waits. */
 export interface Loop {
@@ -146,3 +147,41 @@ export const every = (
     void loop();
     return () => stopping.abort();
   });
+
+export interface JobDeps {
+  readonly leases: Pick<Leases, 'take'>;
+  readonly loop: Loop;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+interface Job {
+  /** Name of its lease. */
+  readonly job: string;
+  /** Pause after a look, also after a failed one. */
+  readonly periodMs: number;
+  /** What is logged if a look fails. */
+  readonly failure: string;
+}
+
+/**
+ * Repeats a look while this daemon has the job. A failure does not stop it. Ends with the signal.
+ * @param look may return another pause, in milliseconds.
+ */
+export async function repeatJob(
+  { leases, loop, clock, log }: JobDeps,
+  { job, periodMs, failure }: Job,
+  look: () => Promise<number | void>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    let pauseMs = periodMs;
+    try {
+      await leases.take(job, signal);
+      pauseMs = (await runOf(loop, look)) ?? periodMs;
+    } catch (err) {
+      const isPassing = signal.aborted || err instanceof SessionExpired;
+      if (!isPassing) log.warn({ err }, failure);
+    }
+    await sleep(clock, pauseMs, signal).catch(() => undefined);
+  }
+}

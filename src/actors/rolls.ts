@@ -1,7 +1,5 @@
 import type { Bmdb, RollChange } from '../adapters/bmdb/port.ts';
-import { sleep, type Clock } from '../adapters/clock/port.ts';
-import type { Log } from '../adapters/log/port.ts';
-import { NothingToDo, SessionExpired } from '../domain/errors.ts';
+import { NothingToDo } from '../domain/errors.ts';
 import {
   currentBatch,
   planRoll,
@@ -10,8 +8,7 @@ import {
   type RollScene,
   type RollSlot,
 } from '../domain/rolling.ts';
-import type { Leases } from './leases.ts';
-import { runOf, type Loop } from './loops.ts';
+import { repeatJob, type JobDeps } from './loops.ts';
 
 /** The lease for carrying on rolling actions. */
 export const ROLLS_JOB = 'rolls';
@@ -20,16 +17,12 @@ const RUNNING_MAX = 100;
 /** Orders may wait for permits and load balancers. */
 const VALID_FOR_MS = 24 * 3_600_000;
 
-export interface RollsDeps {
+export interface RollsDeps extends JobDeps {
   readonly bmdb: Pick<Bmdb, 'rolls' | 'requests'>;
-  readonly leases: Pick<Leases, 'take'>;
   /** False: this daemon does not know all machines yet. */
   readonly isWhole: () => boolean;
   /** What the planner needs besides the orders. */
   readonly scene: (roll: RollRow) => Omit<RollScene, 'orders'>;
-  readonly loop: Loop;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Pause between two looks while a roll runs. */
   readonly periodMs: number;
   /** The same while none runs: an idle fleet asks the database for little. */
@@ -40,22 +33,15 @@ export interface RollsDeps {
  * Carries on all running rolls, while this daemon has the job. Each look starts from the stored
  * rows, so that another daemon can go on at any point. Ends with the signal.
  */
-export async function carryOnRolls(deps: RollsDeps, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    let running = 0;
-    try {
-      await deps.leases.take(ROLLS_JOB, signal);
-      if (deps.isWhole()) {
-        await runOf(deps.loop, async () => void (running = await lookAtAll(deps, signal)));
-      }
-    } catch (err) {
-      const isPassing = signal.aborted || err instanceof SessionExpired;
-      if (!isPassing) deps.log.warn({ err }, 'rolling actions could not be carried on');
-    }
-    await sleep(deps.clock, running > 0 ? deps.periodMs : deps.idleMs, signal).catch(
-      () => undefined,
-    );
-  }
+export function carryOnRolls(deps: RollsDeps, signal: AbortSignal): Promise<void> {
+  const { periodMs, idleMs, isWhole } = deps;
+  const job = {
+    job: ROLLS_JOB,
+    periodMs: idleMs,
+    failure: 'rolling actions could not be carried on',
+  };
+  const look = async () => (isWhole() && (await lookAtAll(deps, signal)) > 0 ? periodMs : idleMs);
+  return repeatJob(deps, job, look, signal);
 }
 
 async function lookAtAll(deps: RollsDeps, signal: AbortSignal): Promise<number> {

@@ -10,8 +10,8 @@ src/domain/cases.ts test/domain/cases.test.ts
   cases-are-opened-again-at-once: [- && sinceMs > last.closedAtMs-];
 src/actors/cases.ts test/daemon/cases.test.ts
   cases-are-never-opened-again: return (await events.latest(query, signal)).events.at(-1)?.atMs[- ??-]{+ && null ||+} null;
-src/actors/cases.ts test/actors/cases.test.ts
-  cases-are-opened-by-every-daemon: [-      await leases.take(CASES_JOB, signal);\n-]
+src/actors/loops.ts test/actors/cases.test.ts
+  cases-are-opened-by-every-daemon: [-      await leases.take(job, signal);\n-]
 src/adapters/bmdb/pg/cases/repository.ts test/adapters/bmdb/pg/contract-events.test.ts -t repair cases
   cases-are-closed-twice: WHERE r.case_id = \${caseId}[- AND r.closed_at IS NULL-] RETURNING
   cases-show-the-evidence-of-later-repairs: [-             AND (\${untilMs} IS NULL OR l.at < \${time(\`(\${untilMs} + 1)\`)})-])

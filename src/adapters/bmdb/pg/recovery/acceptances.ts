@@ -33,10 +33,7 @@ export const statements = named('acceptance-requests', {
   }),
 });
 
-/**
- * Requests acceptances, in the transaction that makes them necessary. The closing of a repair case
- * by acceptance belongs here, with the cause `repaired`.
- */
+/** Requests acceptances, in the transaction that makes them necessary. */
 export async function requestAcceptances(
   q: Queries,
   machines: readonly string[],
