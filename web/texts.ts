@@ -87,6 +87,7 @@ export const texts = {
 
   fleet: {
     of: (total: number) => `of ${figure(total)}`,
+    conditions: 'with conditions',
     tiles: 'Machines by state',
     empty: 'No machines yet',
     emptyWhy:

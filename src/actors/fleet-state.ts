@@ -90,7 +90,10 @@ const newGroup = ({ view: { provider }, state, substate }: BoardEntry): Group =>
   needHuman: 0,
 });
 const isCountedAlike = (a: BoardEntry, b: BoardEntry): boolean =>
-  a.state === b.state && a.substate === b.substate && a.view.needsHuman === b.view.needsHuman;
+  a.state === b.state &&
+  a.substate === b.substate &&
+  a.view.needsHuman === b.view.needsHuman &&
+  (a.view.conditions === null) === (b.view.conditions === null);
 const isRung = (step: string): boolean => (RUNGS as readonly string[]).includes(step);
 
 /** Keeps the data for the page, the live line and the metrics. */
@@ -101,6 +104,7 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
   const tally = new Map<MachineState, number>();
   const groups = new Map<string, Group>();
   let needHuman = 0;
+  let conditions = 0;
   const count = (entry: BoardEntry, by: number) => {
     const { view, state, substate } = entry;
     const { provider } = view;
@@ -110,6 +114,7 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
     groups.set(key, group);
     group.count += by;
     if (group.count === 0) groups.delete(key);
+    if (group.word !== null && view.conditions !== null) conditions += by;
     if (!entryNeedsHuman(entry)) return;
     group.needHuman += by;
     needHuman += by;
@@ -158,7 +163,10 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
     entries,
     counts: () => Object.fromEntries([...tally].filter(([, number]) => number > 0)),
     headline: () =>
-      headlineOf([...groups.values()].map(({ word, count: machines }) => ({ word, machines }))),
+      headlineOf(
+        [...groups.values()].map(({ word, count: machines }) => ({ word, machines })),
+        conditions,
+      ),
     needHuman: () => needHuman,
     census: () => [...groups.values()].map(({ word: _, ...group }) => group),
     recoveries: () => recovered,

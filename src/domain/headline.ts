@@ -20,7 +20,11 @@ export interface Headline {
   readonly tone: Tone;
   /** In display order; shares without machines are left out. */
   readonly shares: readonly Share[];
+  /** Machines with a true condition, whatever their share. */
+  readonly conditions: number;
 }
+/** The filter that lists the machines with a true condition. */
+export const CONDITIONS_FILTER = 'condition:any';
 
 /**
  * Maps every state and substate to one word. State `Running` means only that an agent was started:
@@ -87,6 +91,7 @@ function termsOf(place: string): readonly string[] {
 /** @param counts may repeat a word, or a state and substate. */
 export function headlineOf(
   counts: Iterable<{ readonly word: ShareWord | null; readonly machines: number }>,
+  conditions = 0,
 ): Headline {
   const found = new Map<ShareWord, number>();
   for (const { word, machines } of counts) {
@@ -96,16 +101,18 @@ export function headlineOf(
     const machines = found.get(word) ?? 0;
     return machines > 0 ? [{ word, machines, tone, filter: FILTER_OF[word] }] : [];
   });
-  const gravest = Math.max(0, ...shares.map(({ tone }) => TONES.indexOf(tone)));
+  const tones = [...shares.map(({ tone }) => tone), conditions > 0 ? 'warn' : 'good'] as const;
+  const gravest = Math.max(...tones.map((tone) => TONES.indexOf(tone)));
   return {
     total: shares.reduce((sum, { machines }) => sum + machines, 0),
     tone: TONES[gravest]!,
-    shares,
+    ...{ shares, conditions },
   };
 }
 
-/** `2 healthy · 10 silent of 12`. */
-export function headlineText({ total, shares }: Headline): string {
+/** `2 healthy · 10 silent of 12, 1 with conditions`. */
+export function headlineText({ total, shares, conditions }: Headline): string {
   if (total === 0) return 'no machines';
-  return `${shares.map(({ machines, word }) => `${machines} ${word}`).join(' · ')} of ${total}`;
+  const ill = conditions > 0 ? `, ${conditions} with conditions` : '';
+  return `${shares.map(({ machines, word }) => `${machines} ${word}`).join(' · ')} of ${total}${ill}`;
 }

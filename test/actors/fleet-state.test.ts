@@ -141,6 +141,15 @@ describe('counts of the fleet state', () => {
     expect(board.needHuman()).toBe(1);
   });
 
+  test('cover healthy machines with conditions', () => {
+    show(1, viewAt('Running', 'healthy'));
+    show(2, { ...viewAt('Running', 'healthy'), conditions: 'disk-failing' });
+    expect(board.headline()).toMatchObject({ total: 2, conditions: 1 });
+    show(1, { ...viewAt('Running', 'healthy'), conditions: 'clock-skewed' });
+    show(2, viewAt('Running', 'healthy'));
+    expect(board.headline().conditions).toBe(1);
+  });
+
   test('cover recoveries that were started', () => {
     show(1, viewAt('Running', 'silent'));
     works(1, 'Recovering', 'claiming');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { caseReasons, opensCase } from '../../src/domain/cases.ts';
+import { caseReasons, closesCase, opensCase } from '../../src/domain/cases.ts';
 import type { HoldRow, MachineRow } from '../../src/domain/machine.ts';
 import {
   hold,
@@ -83,4 +83,14 @@ test.each<[string, boolean, number | null, { closedAtMs: number | null } | undef
   ['for a newer reason', true, NOW_MS + 1, { closedAtMs: NOW_MS }],
 ])('a case is opened %s: %s', (_, isOpened, sinceMs, last) => {
   expect(opensCase({ sinceMs }, last)).toBe(isOpened);
+});
+
+test('only a passed acceptance closes a case, and only one that was requested after its opening', () => {
+  const open = { openedAtMs: NOW_MS, closedAtMs: null };
+  const accepted = (state: string, askedAtMs = NOW_MS + 1) => ({ state, askedAtMs });
+  expect(closesCase(open, accepted('passed'))).toBe(true);
+  expect(closesCase(open, accepted('passed', NOW_MS))).toBe(false);
+  expect(closesCase(open, accepted('failed'))).toBe(false);
+  expect(closesCase(open, null)).toBe(false);
+  expect(closesCase({ ...open, closedAtMs: NOW_MS }, accepted('passed'))).toBe(false);
 });

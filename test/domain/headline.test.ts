@@ -26,6 +26,12 @@ describe('the headline', () => {
     expect(told).toMatchObject({ total: 12, tone: 'bad' });
   });
 
+  test('tells of healthy machines with conditions', () => {
+    const told = headlineOf([{ word: 'healthy', machines: 6 }], 1);
+    expect(headlineText(told)).toBe('6 healthy of 6, 1 with conditions');
+    expect(told.tone).toBe('warn');
+  });
+
   test('never calls a machine running', () => {
     expect(headlineText(headline(['Running', 'silent', 6]))).toBe('6 silent of 6');
     for (const place of places) expect(String(shareWord(place))).not.toMatch(/running/i);

@@ -119,6 +119,7 @@ export const HeadlineSchema = named(
       .describe('Number of slots. Slots that their provider no longer lists are not counted.'),
     tone: ShareSchema.shape.tone.describe('The worst tone of the shares.'),
     shares: listOf(ShareSchema),
+    conditions: z.int().describe('Machines with a true condition, whatever their share.'),
   }),
 );
 

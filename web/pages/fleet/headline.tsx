@@ -1,6 +1,10 @@
 import { Link } from '@tanstack/react-router';
 import { Fragment } from 'react';
-import { headlineText, type Headline as Shares } from '../../../src/domain/headline.ts';
+import {
+  CONDITIONS_FILTER,
+  headlineText,
+  type Headline as Shares,
+} from '../../../src/domain/headline.ts';
 import { STATES } from '../../../src/domain/states.ts';
 import type { Frame } from '../../api/types.ts';
 import { Spoken } from '../../parts/spoken.tsx';
@@ -57,6 +61,7 @@ const Alarms = ({ state, shares }: Pick<Shares, 'shares'> & { readonly state: st
 export const ShareLinks = ({
   total,
   shares,
+  conditions,
   within = '',
 }: Shares & { readonly within?: string }) => (
   <>
@@ -74,6 +79,14 @@ export const ShareLinks = ({
       </Fragment>
     ))}
     {total === 0 ? texts.fleet.empty : ` ${texts.fleet.of(total)}`}
+    {conditions > 0 && (
+      <>
+        {', '}
+        <Link to="/machines" search={{ filter: within + CONDITIONS_FILTER }} className="share">
+          <b>{texts.figure(conditions)}</b> {texts.fleet.conditions}
+        </Link>
+      </>
+    )}
   </>
 );
 

@@ -15,7 +15,10 @@ export interface LadderProps {
 
 /** The ladder of recovery, the work under way, and what it waits for. */
 export function Ladder({ slot, machine }: LadderProps) {
-  const { ladder: row, permit, backoffs, work, shelf } = machine;
+  const { ladder: row, permit, work, shelf, state, atMs } = machine;
+  // A pause that is over says nothing, and nothing is tried while a person is needed.
+  const isTried = state !== 'Quarantined';
+  const backoffs = machine.backoffs.filter(({ untilMs }) => isTried && untilMs > atMs);
   const { data } = useQuery({ ...ladder(slot), enabled: machine.machineId !== null });
   const isQuiet = row === null && backoffs.length + work.length === 0 && shelf === null;
   return (
