@@ -12,6 +12,8 @@ export interface CasesDeps extends JobDeps {
   readonly cases: Pick<CaseRepository, 'open' | 'list'>;
   readonly events: Pick<EventRepository, 'latest'>;
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
+  /** Database clock. */
+  readonly nowMs: () => number;
   readonly periodMs: number;
 }
 
@@ -26,7 +28,7 @@ export function openCases(deps: CasesDeps, signal: AbortSignal): Promise<void> {
 }
 
 async function openDue(deps: CasesDeps, signal: AbortSignal): Promise<void> {
-  const reasons = [...deps.facts().values()].flatMap(caseReasons);
+  const reasons = [...deps.facts().values()].flatMap((each) => caseReasons(each, deps.nowMs()));
   if (reasons.length === 0) return;
   const known = await deps.cases.list({ state: 'latest' }, signal);
   const latest = new Map(known.map((each) => [slot(each.provider, each.slotId), each]));

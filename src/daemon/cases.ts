@@ -10,6 +10,7 @@ export function startCases(parts: DaemonParts): void {
   const opening = openCases(
     {
       ...{ ...parts, cases: bmdb.cases, events: bmdb.events, facts: mirror.facts },
+      nowMs: mirror.nowMs,
       loop: loops.of('cases', PERIOD_MS, CASES_JOB),
       log: log.child({ component: 'cases' }),
       periodMs: PERIOD_MS,

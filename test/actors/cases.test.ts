@@ -29,6 +29,7 @@ function begin() {
       ...{ cases: bmdb.cases, events: bmdb.events, clock, log, periodMs: MINUTE },
       leases: { take: () => job.promise },
       facts: () => facts,
+      nowMs: clock.now,
       loop: {
         succeeded: () => void ends.push('succeeded'),
         failed: (error) => void ends.push((error as Error).name),

@@ -37,14 +37,15 @@ CREATE TABLE machine_conditions ( -- What is known to be wrong with physical mac
   detail text NOT NULL DEFAULT '', -- More for people; may be empty.
   since timestamptz NOT NULL DEFAULT now() CHECK (isfinite(since)), -- Since when it has this status.
   seen timestamptz NOT NULL DEFAULT now() CHECK (isfinite(seen)), -- Last report.
+  from_at timestamptz CHECK (isfinite(from_at)), -- When True begins to have its effect; null: at once.
   expires_at timestamptz CHECK (isfinite(expires_at)), -- Without a report until then, False no longer means OK; True stays. Null: never.
   PRIMARY KEY (provider, slot_id, type, source)
 );
 CREATE TRIGGER wake_insert AFTER INSERT ON machine_conditions REFERENCING NEW TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_wake();
-CREATE TRIGGER wake_update AFTER UPDATE OF status, reason, detail ON machine_conditions
-  FOR EACH ROW WHEN ((OLD.status, OLD.reason, OLD.detail) IS DISTINCT FROM
-    (NEW.status, NEW.reason, NEW.detail)) EXECUTE FUNCTION shepherd_row_wake();
+CREATE TRIGGER wake_update AFTER UPDATE OF status, reason, detail, from_at ON machine_conditions
+  FOR EACH ROW WHEN ((OLD.status, OLD.reason, OLD.detail, OLD.from_at) IS DISTINCT FROM
+    (NEW.status, NEW.reason, NEW.detail, NEW.from_at)) EXECUTE FUNCTION shepherd_row_wake();
 CREATE TRIGGER wake_delete AFTER DELETE ON machine_conditions REFERENCING OLD TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_wake();
 
