@@ -22,6 +22,8 @@ export interface CasesDeps extends JobDeps {
   readonly isWhole: () => boolean;
   /** Whether the machine's acceptance must wait for a maintenance window. */
   readonly waitsForWindow: (facts: SlotFacts) => boolean;
+  /** Database clock. */
+  readonly nowMs: () => number;
   readonly periodMs: number;
 }
 
@@ -34,7 +36,10 @@ export function openCases(deps: CasesDeps, signal: AbortSignal): Promise<void> {
   const job = { job: CASES_JOB, periodMs, failure: 'cases could not be carried on' };
   const look = async () => {
     if (!deps.isWhole()) return;
-    const all = [...deps.facts().values()].map((facts) => ({ facts, reasons: caseReasons(facts) }));
+    const nowMs = deps.nowMs();
+    const all = [...deps.facts().values()].map((facts) => ({
+      ...{ facts, reasons: caseReasons(facts, nowMs) },
+    }));
     await beginAcceptances(deps, all);
     const known = await deps.cases.list({ state: 'latest' }, signal);
     const latest = new Map(known.map((each) => [slot(each.provider, each.slotId), each]));

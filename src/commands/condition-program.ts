@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { CONDITION_STATUSES } from '../domain/conditions.ts';
 import { examples } from './help.ts';
-import { spanOf } from './options.ts';
+import { spanOf, WHEN_HELP, whenOf } from './options.ts';
 import { EXACT, MACHINE } from './remote/ask-flags.ts';
 import { acting, remote, type Through } from './remote/flags.ts';
 
@@ -34,9 +34,11 @@ export function addConditionCommands(machine: Command, through: Through): void {
       )
       .option('--detail <text>', 'More for people')
       .option('--for <duration>', 'After this time without a report, False is unknown', spanOf)
+      .option('--from <when>', `It has its effect only from then: ${WHEN_HELP}`, whenOf)
       .action(act(async () => (await load()).setCondition)),
     "shepherd machine condition set disk-failing rack/b4-07 --reason 'sda: 12 media errors'",
     "shepherd machine condition set fan-broken rack/b4-07 --status False --for 2h --reason 'checked'",
+    "shepherd machine condition set maintenance-announced rack/b4-07 --from 2026-03-01T22:00Z --reason 'new switch'",
   );
   examples(
     about('clear')

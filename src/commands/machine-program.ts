@@ -167,11 +167,11 @@ function addVerb(machine: Command, through: Through, verb: MachineVerb): void {
   command.action(async (...given: readonly unknown[]) => {
     const { momentOf, runVerb } = await import('./remote/verbs.ts');
     const { name, ...flags } = targetAndFlags(verb, given);
-    const { until } = flags;
-    const isUntilRelative = until !== undefined && 'forMs' in until;
-    const asked = { ...flags, waitMs: isOrder ? 0 : DECISION_WAIT_MS, isUntilRelative };
+    const { from, until } = flags;
+    const isRelative = [from, until].some((when) => when !== undefined && 'forMs' in when);
+    const asked = { ...flags, waitMs: isOrder ? 0 : DECISION_WAIT_MS, isRelative };
     await through(flags, async (session) => {
-      const nowMs = until === undefined ? 0 : await momentOf(session.client);
+      const nowMs = (from ?? until) === undefined ? 0 : await momentOf(session.client);
       const names = name === undefined ? [] : [name];
       return runVerb(session, bodyOf(verb, flags, nowMs), names, asked);
     });

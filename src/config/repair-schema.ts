@@ -92,7 +92,7 @@ export const conditionsSchema = () =>
         }),
       leaf.choice(
         CONDITION_EFFECTS,
-        'What a condition of this type does. tell (default): it is shown. no-new-work: no machine is created on the slot. drain: the machine also leaves its pools.',
+        'tell: it is shown. no-new-work: no machine is created on the slot. drain: the machine also leaves its pools. Default: tell, but drain for maintenance-announced.',
       ),
     )
     .prefault({});

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Capabilities, Provider } from '../adapters/provider/port.ts';
-import { CONDITION_STATUSES } from '../domain/conditions.ts';
+import { CONDITION_STATUSES, isBeginning } from '../domain/conditions.ts';
 import { ProviderError, UsageError } from '../domain/errors.ts';
 import { PROVIDER_STATUSES } from '../domain/machine.ts';
 import { replacing } from './ledger.ts';
@@ -27,6 +27,7 @@ const machine = z.object({
       z.object({
         ...{ type: z.string(), reason: z.string(), detail: z.string() },
         status: z.enum(CONDITION_STATUSES),
+        fromMs: z.number().refine(isBeginning, 'it is no time in epoch milliseconds').nullish(),
       }),
     )
     .optional(),

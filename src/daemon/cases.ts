@@ -21,7 +21,7 @@ export function startCases(parts: DaemonParts): void {
   const opening = openCases(
     {
       ...{ ...parts, cases: bmdb.cases, acceptances: bmdb.acceptances, events: bmdb.events },
-      ...{ facts: mirror.facts, isWhole: mirror.isWhole, waitsForWindow },
+      ...{ facts: mirror.facts, isWhole: mirror.isWhole, nowMs: mirror.nowMs, waitsForWindow },
       loop: loops.of('cases', PERIOD_MS, CASES_JOB),
       log: log.child({ component: 'cases' }),
       periodMs: PERIOD_MS,

@@ -1,5 +1,7 @@
 import { plainText } from '../lib/texts.ts';
 import type { AcceptanceRow } from './acceptance.ts';
+import { BY_CONDITION, isOfCondition } from './conditions.ts';
+import { isInForce } from './eligibility.ts';
 import { slotIdOf, type MachineId, type ProviderName } from './ids.ts';
 import type { SlotFacts } from './machine.ts';
 
@@ -58,21 +60,25 @@ export interface CaseReason extends Pick<
   readonly sinceMs: number | null;
 }
 
-const BY_CONDITION = 'condition ';
-
 /**
  * Why the slot gets a case: a quarantine that only a person ends, or a condition that drains the
- * machine. Quarantines by operators and conflicts are no repairs.
+ * machine now. Quarantines by operators and conflicts are no repairs.
  */
-export function caseReasons({ slot, provider, row, holds, conditions }: SlotFacts): CaseReason[] {
+export function caseReasons(
+  { slot, provider, row, holds, conditions }: SlotFacts,
+  nowMs: number,
+): CaseReason[] {
   const about = { provider, slotId: slotIdOf(slot), machineId: row?.machineId ?? null };
   const quarantine = row?.quarantine ?? null;
   const needsPerson = quarantine?.kind === 'needsHuman' || (quarantine?.cause ?? null) !== null;
-  const drain = holds.find(({ kind, setBy }) => kind === 'no-serve' && isByCondition(setBy));
+  const drain = holds.find(
+    (hold) => hold.kind === 'no-serve' && isOfCondition(hold) && isInForce(hold, nowMs),
+  );
   const type = drain?.setBy.slice(BY_CONDITION.length) ?? '';
   const times = conditions
     .filter((each) => each.type === type && each.status === 'True')
-    .map(({ sinceMs }) => sinceMs);
+    .filter(({ fromMs }) => (fromMs ?? nowMs) <= nowMs)
+    .map(({ sinceMs, fromMs }) => Math.max(sinceMs, fromMs ?? 0));
   return [
     ...(quarantine && needsPerson
       ? [{ ...about, title: titleOf(quarantine.reason), sinceMs: null }]
@@ -82,8 +88,6 @@ export function caseReasons({ slot, provider, row, holds, conditions }: SlotFact
       : []),
   ];
 }
-
-const isByCondition = (setBy: string): boolean => setBy.startsWith(BY_CONDITION);
 
 /** A title of one line, never empty. */
 export const titleOf = (text: string): string =>

@@ -22,6 +22,8 @@ export interface ConditionRow {
   /** More for people; may be empty. */
   readonly detail: string;
   readonly sinceMs: number;
+  /** When `True` begins to have its effect; null: at once. It is told before. */
+  readonly fromMs: number | null;
   /** Without a report until then, `False` no longer means OK; null: never. */
   readonly expiresAtMs: number | null;
 }
@@ -48,11 +50,12 @@ export const CONDITION_TYPE = /^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$/;
 /** One condition in the report of an agent or a provider. */
 export type ReportedCondition = Pick<ConditionRow, 'status' | 'reason' | 'detail'> & {
   readonly type: ConditionType;
+  readonly fromMs?: number | null;
 };
 
 /** Part of a report about a machine. */
 export interface ReportedConditions {
-  /** What its reporter knows to be wrong with it, already checked. A type that is absent is unknown. */
+  /** What its reporter knows to be wrong with it, already checked. A type that is absent is unknown: what is over must be reported as `False`. */
   readonly conditions?: readonly ReportedCondition[];
 }
 
@@ -65,23 +68,30 @@ const DETAIL_MAX = 2_000;
 
 /**
  * Checks a report of a program that is not trusted: at most 20 conditions of known types, one of
- * each, with short plain texts. The others are only counted.
+ * each, with short plain texts, and with a beginning that is a time. The others are only counted.
  */
 export function checkedConditions(reported: readonly UncheckedCondition[]): {
   readonly conditions: readonly ReportedCondition[];
   readonly dropped: number;
 } {
   const checked = new Map<string, ReportedCondition>();
-  for (const { type, status, reason, detail } of reported.slice(0, REPORTED_MAX)) {
+  for (const { type, status, reason, detail, fromMs } of reported.slice(0, REPORTED_MAX)) {
     if (!isConditionType(type) || !CONDITION_STATUSES.some((one) => one === status)) continue;
+    const begins = status === 'True' ? (fromMs ?? null) : null;
+    if (begins !== null && !isBeginning(begins)) continue;
     checked.set(type, {
       ...{ type, status: status as ConditionStatus },
       reason: plainText(textOf(reason).replaceAll(/\s+/g, ' '), REASON_MAX),
       detail: plainText(textOf(detail), DETAIL_MAX),
+      ...(begins !== null && { fromMs: Math.round(begins) }),
     });
   }
   return { conditions: [...checked.values()], dropped: reported.length - checked.size };
 }
+
+/** Whether a condition may begin then: epoch ms that a date can hold. */
+export const isBeginning = (atMs: unknown): atMs is number =>
+  typeof atMs === 'number' && atMs >= 0 && atMs <= 8.64e15;
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 export const isConditionType = (type: unknown): type is ConditionType =>
@@ -99,11 +109,13 @@ export const conditionNews = (
   stored: readonly ConditionRow[],
   reported: readonly ReportedCondition[],
 ): readonly ReportedCondition[] =>
-  reported.filter(({ type, status, reason, detail }) => {
+  reported.filter(({ type, status, reason, detail, fromMs }) => {
     const row = stored.find((each) => each.source === PROVIDER_SOURCE && each.type === type);
     if (!row) return status !== 'False';
     const hasNewDetail = detail !== '' && detail !== row.detail;
-    return status !== row.status || reason !== row.reason || hasNewDetail;
+    // The database may store fractions of a millisecond.
+    const hasNewBeginning = (fromMs ?? null) !== (row.fromMs && Math.round(row.fromMs));
+    return status !== row.status || reason !== row.reason || hasNewDetail || hasNewBeginning;
   });
 
 /** The status that counts now: what was OK is unknown after its end; what was wrong stays so. */
@@ -118,7 +130,7 @@ export const CONDITION_EFFECTS = ['tell', 'no-new-work', 'drain'] as const;
 export type ConditionEffect = (typeof CONDITION_EFFECTS)[number];
 
 export interface ConditionPolicy {
-  /** Types without an entry: `tell`. */
+  /** Types without an entry: `tell`, but `drain` for `maintenance-announced`. */
   readonly effects: Readonly<Record<string, ConditionEffect>>;
   readonly guard: Pick<GuardPolicy, 'silentMin' | 'silentPercent'>;
 }
@@ -129,7 +141,7 @@ const HOLDS: Readonly<Record<ConditionEffect, readonly HoldRow['kind'][]>> = {
   drain: ['no-allocate', 'no-serve'],
 };
 
-const BY_CONDITION = 'condition ';
+export const BY_CONDITION = 'condition ';
 /** Whether a condition put the hold there, which no operator can remove. */
 export const isOfCondition = ({ setBy }: Pick<HoldRow, 'setBy'>): boolean =>
   setBy.startsWith(BY_CONDITION);
@@ -191,7 +203,8 @@ export const standingOf = (
 });
 
 const effectOf = (type: string, effects: ConditionPolicy['effects']): ConditionEffect =>
-  (Object.hasOwn(effects, type) ? effects[type] : undefined) ?? 'tell';
+  (Object.hasOwn(effects, type) ? effects[type] : undefined) ??
+  (type === 'maintenance-announced' ? 'drain' : 'tell');
 
 /** Types of the true conditions, sorted and separated by commas; null: none. */
 export function trueTypes(conditions: readonly ConditionRow[]): string | null {
@@ -200,7 +213,10 @@ export function trueTypes(conditions: readonly ConditionRow[]): string | null {
   return types.length === 0 ? null : [...new Set(types)].toSorted().join(',');
 }
 
-/** The holds that true conditions put on their slots, beside those of operators. */
+/**
+ * The holds that true conditions put on their slots, beside those of operators. Of one kind, the
+ * hold that begins first counts.
+ */
 export function conditionHolds(
   conditions: readonly ConditionRow[],
   machines: ReadonlyMap<string, number>,
@@ -209,15 +225,17 @@ export function conditionHolds(
   if (conditions.length === 0) return [];
   const suspicious = suspiciousTypes(conditions, machines, policy);
   const holds = new Map<string, HoldRow>();
-  for (const { provider, slotId, type, source, status, reason } of conditions) {
+  for (const { provider, slotId, type, source, status, reason, fromMs } of conditions) {
     if (status !== 'True') continue;
     if (isSuspicious({ provider, type }, suspicious)) continue;
     for (const kind of HOLDS[effectOf(type, policy.effects)]) {
       const key = `${slot(provider, slotId)} ${kind}`;
-      if (holds.has(key)) continue;
+      const before = holds.get(key);
+      if (before && (before.fromMs ?? 0) <= (fromMs ?? 0)) continue;
       const setBy = `${BY_CONDITION}${type}`;
       holds.set(key, {
         ...{ provider, slotId, kind, setBy, reason: `${source}: ${reason}`, untilMs: null },
+        ...(fromMs !== null && { fromMs }),
       });
     }
   }

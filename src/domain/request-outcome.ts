@@ -1,5 +1,6 @@
 import { poolVerdict } from './balancing/pool-row.ts';
 import { holdOn, installState, isHeld, isQuarantined, isUnended } from './eligibility.ts';
+import { fromText } from '../lib/texts.ts';
 import { changedLabels, LABELS_MAX, labelsOf, readLabelChange } from './labels.ts';
 import type { DrainMode, GuardRow, MachineRow } from './machine.ts';
 import { isRung, RUNG_FACTS } from './recovery/rungs.ts';
@@ -97,11 +98,10 @@ function hold(scene: Scene, wish: OperatorRequest<'hold'>): RequestResult {
   if (isLater && inForce)
     return refused(`${inForce.setBy}'s hold ${kind} is in force: remove it first`);
   const before = holdOn(request, kind, now, isUnended);
-  const from = isLater ? `from ${new Date(fromMs!).toISOString()} ` : '';
   const instead = before ? `, instead of that by ${before.setBy} (${before.reason})` : '';
   const underWay = kind === 'preserve' ? underWayText(scene) : '';
   return done(
-    `${kind} holds ${from}${untilText(untilMs, 'it is removed')}${instead}${underWay}`,
+    `${kind} holds ${fromText(fromMs, now.nowMs)}${untilText(untilMs, 'it is removed')}${instead}${underWay}`,
     wish,
     { kind: 'held', reason: `${kind}: ${request.reason}` },
   );

@@ -155,8 +155,10 @@ function standingOf(roll: RollRow, at: RollSlot, scene: RollScene): Standing {
   if (facts?.row?.machineId !== at.machineId) return failed('the machine is gone from its slot');
   if (!order) return beforeOrder(at, facts, scene);
   if (order.state === 'refused') return failed(order.outcome ?? 'its order was refused');
+  // Announced work is not the order's fault.
   const worse = facts.conditions.find(
-    ({ status, sinceMs }) => status === 'True' && sinceMs >= order.createdAtMs,
+    ({ status, sinceMs, fromMs }) =>
+      status === 'True' && fromMs === null && sinceMs >= order.createdAtMs,
   );
   if (worse) return failed(`its condition ${worse.type} is True: ${worse.reason}`);
   if (order.state === 'open') return waits('its order is not carried out yet');

@@ -81,6 +81,10 @@ const STEPS = [
   ['s', 1],
 ] as const;
 
+/** `from 2025-11-01T12:00:00.000Z ` while that is ahead; else nothing. */
+export const fromText = (fromMs: number | null | undefined, nowMs: number): string =>
+  (fromMs ?? nowMs) > nowMs ? `from ${new Date(fromMs!).toISOString()} ` : '';
+
 /** `42s`, `12m`, `5h`, `3d`: the largest unit with at least two. */
 export function spanText(spanMs: number): string {
   const seconds = Math.max(0, Math.floor(spanMs / 1_000));

@@ -40,6 +40,7 @@ function begin() {
       facts: () => facts,
       isWhole: () => whole.now,
       waitsForWindow: () => window.isClosed,
+      nowMs: clock.now,
       loop: {
         succeeded: () => void ends.push('succeeded'),
         failed: (error) => void ends.push((error as Error).name),

@@ -5,6 +5,10 @@ import { EVERYTHING, fleetOf, live, machine, order, scripted } from '../doubles/
 
 const checked = (methods: object) => fleetOf(checkedProvider('rack', scripted(methods))).fleet;
 
+const ANNOUNCED = {
+  ...{ type: 'maintenance-announced', status: 'True', reason: 'new switch', detail: '' },
+};
+
 const nested = JSON.parse('['.repeat(200_000) + ']'.repeat(200_000)) as unknown;
 
 test.each([
@@ -24,6 +28,8 @@ test.each([
   { tags: null },
   { tags: ['abc'] },
   { tags: { a: 1 } },
+  { conditions: [{ ...ANNOUNCED, fromMs: '2026-03-01' }] },
+  { conditions: [{ ...ANNOUNCED, fromMs: 8.65e15 }] },
 ])('refuses an entry with %o', async (change) => {
   const wrong = { ...machine('a'), ...change };
   const asked = {

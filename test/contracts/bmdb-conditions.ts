@@ -95,6 +95,21 @@ export function conditionsContract(s: BmdbStage): void {
       expect(await now()).toBe('True');
     });
 
+    it('keep a beginning until a report without one, and a new beginning wakes readers', async () => {
+      const id = await s.addWell();
+      const fromMs = Math.round(await s.now()) + MINUTE;
+      const announced = { type: 'maintenance-announced', source: 'provider' } as const;
+      await report(id, { ...announced, fromMs });
+      expect(await rowsOf(id)).toMatchObject([{ fromMs }]);
+      const { cursor } = await s.scan();
+      await report(id, { ...announced, fromMs: fromMs + 1 });
+      const changes = await s.h.other.changesSince(cursor!, SIGNAL);
+      expect(changes?.conditions).toMatchObject([{ status: 'True', fromMs: fromMs + 1 }]);
+      await report(id, announced);
+      expect(await rowsOf(id)).toMatchObject([{ fromMs: null }]);
+      expect(await linesOf(id)).toEqual(['conditionSet maintenance-announced: sda']);
+    });
+
     it('become events with their type, source and status', async () => {
       const id = await s.addWell();
       const before = await s.h.bmdb.events.newest(SIGNAL);

@@ -14,7 +14,7 @@ import {
 type Quarantine = NonNullable<MachineRow['quarantine']>;
 const titles = (
   quarantine: Partial<Quarantine> | null,
-  { holds = [] as HoldRow[], sinceMs = [] as number[] } = {},
+  { holds = [] as HoldRow[], sinceMs = [] as number[], fromMs = null as number | null } = {},
 ) =>
   caseReasons(
     slotFacts({
@@ -27,9 +27,17 @@ const titles = (
       holds,
       conditions: sinceMs.map((each) => ({
         ...{ provider: PROVIDER, slotId: SLOT_ID, type: 'disk-failing', source: 'agent' },
-        ...{ status: 'True', reason: 'sda fails', detail: '', sinceMs: each, expiresAtMs: null },
+        ...{
+          status: 'True',
+          reason: 'sda fails',
+          detail: '',
+          sinceMs: each,
+          fromMs,
+          expiresAtMs: null,
+        },
       })),
     }),
+    NOW_MS,
   );
 const drain = { ...hold('no-serve'), setBy: 'condition disk-failing', reason: 'agent: sda fails' };
 
@@ -65,6 +73,14 @@ describe('a slot gets a case', () => {
     ['a condition only keeps from new work', { ...drain, kind: 'no-allocate' }],
   ])('but none that %s', (_, holds) => {
     expect(titles(null, { holds: [holds], sinceMs: [NOW_MS] })).toEqual([]);
+  });
+
+  test('when announced work begins, since then, even if it was told before', () => {
+    const begun = (fromMs: number) =>
+      titles(null, { holds: [{ ...drain, fromMs }], sinceMs: [NOW_MS - 9], fromMs });
+    expect(begun(NOW_MS + 1)).toEqual([]);
+    expect(begun(NOW_MS)).toMatchObject([{ sinceMs: NOW_MS }]);
+    expect(begun(NOW_MS - 10)).toMatchObject([{ sinceMs: NOW_MS - 9 }]);
   });
 
   test('with a title of one short line', () => {

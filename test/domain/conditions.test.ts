@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import {
+  checkedConditions,
   conditionCounts,
   conditionHolds,
   machineCounts,
@@ -10,8 +12,10 @@ import {
   withConditionHolds,
   type ConditionEffect,
   type ConditionRow,
+  type UncheckedCondition,
 } from '../../src/domain/conditions.ts';
 import { providerName } from '../../src/domain/ids.ts';
+import { isInForce } from '../../src/domain/eligibility.ts';
 import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
 import { conditionRow } from '../support/conditions.ts';
 import { hold, machineRow, NOW_MS, provided, PROVIDER } from '../support/facts.ts';
@@ -77,6 +81,93 @@ describe('the holds of conditions', () => {
     const elsewhere = { ...set, slotId: 'elsewhere' };
     expect(withConditionHolds([elsewhere], ofConditions)).toEqual([elsewhere, allocate, serve]);
   });
+});
+
+describe('a condition with a beginning', () => {
+  const announced = (change: Partial<ConditionRow> = {}) =>
+    conditionRow({ type: 'maintenance-announced', source: 'provider', fromMs: NOW_MS, ...change });
+  const inForce = (rows: readonly ConditionRow[], nowMs: number) =>
+    conditionHolds(rows, fleet(100), policy()).filter((each) => isInForce(each, nowMs));
+
+  it('has its effect from then on, and is told before', () => {
+    expect(inForce([announced()], NOW_MS - 1)).toEqual([]);
+    expect(inForce([announced()], NOW_MS)).toMatchObject([
+      { kind: 'no-allocate', setBy: 'condition maintenance-announced', fromMs: NOW_MS },
+      { kind: 'no-serve', untilMs: null },
+    ]);
+    expect(trueTypes([announced()])).toBe('maintenance-announced');
+    expect(conditionCounts([announced()], NOW_MS - 1)).toMatchObject([{ status: 'True' }]);
+  });
+
+  it('counts as suspicious before it begins', () => {
+    const later = on(6, { type: 'maintenance-announced', fromMs: NOW_MS + 1 });
+    expect([...suspiciousTypes(later, fleet(12), policy())]).toContain(
+      `${PROVIDER} maintenance-announced`,
+    );
+  });
+
+  it('drains the machine, unless its type has another effect', () => {
+    const none = new Set<string>();
+    expect(standingOf(announced(), none, policy()).effect).toBe('drain');
+    const effects = { 'maintenance-announced': 'tell' } as const;
+    expect(standingOf(announced(), none, { effects }).effect).toBe('tell');
+    expect(conditionHolds([announced()], fleet(9), { ...policy(), effects })).toEqual([]);
+  });
+
+  it('delays no other condition, and no other delays it', () => {
+    const begins = fc.option(fc.integer({ min: 0, max: 10 }));
+    const rows = fc.array(
+      fc.record({
+        type: fc.constantFrom('disk-failing', 'maintenance-announced', 'fan-broken'),
+        source: fc.constantFrom('a', 'b'),
+        slotId: fc.constantFrom('one', 'two'),
+        status: fc.constantFrom('True', 'False', 'Unknown'),
+        fromMs: begins,
+      }),
+      { maxLength: 6 },
+    );
+    fc.assert(
+      fc.property(rows, fc.integer({ min: 0, max: 11 }), (made, nowMs) => {
+        const all = made.map((each) => conditionRow(each));
+        const held = new Set(
+          all
+            .filter(({ type, status }) => status === 'True' && type !== 'fan-broken')
+            .filter(({ fromMs }) => fromMs === null || fromMs <= nowMs)
+            .map(({ slotId }) => slotId),
+        );
+        const kindsOf = (slotId: string) => [`${slotId} no-allocate`, `${slotId} no-serve`];
+        const found = inForce(all, nowMs).map(({ slotId, kind }) => `${slotId} ${kind}`);
+        expect(found.toSorted()).toEqual([...held].toSorted().flatMap(kindsOf));
+      }),
+    );
+  });
+});
+
+describe('a reported beginning', () => {
+  const report = (change: Partial<UncheckedCondition>) =>
+    checkedConditions([
+      { type: 'maintenance-announced', status: 'True', reason: 'new switch', ...change } as never,
+    ]);
+
+  it('is kept in whole milliseconds, and only while the condition is true', () => {
+    expect(report({ fromMs: 5.4 }).conditions).toMatchObject([{ fromMs: 5 }]);
+    for (const change of [
+      { fromMs: null },
+      { fromMs: undefined },
+      { status: 'False', fromMs: 5 },
+    ]) {
+      const { conditions, dropped } = report(change);
+      expect([conditions.length, dropped]).toEqual([1, 0]);
+      expect(conditions[0]).not.toHaveProperty('fromMs');
+    }
+  });
+
+  it.each([Number.NaN, Infinity, -1, 8.65e15, '2026-03-01', true, {}])(
+    'that is no time drops its condition: %s',
+    (fromMs) => {
+      expect(report({ fromMs })).toEqual({ conditions: [], dropped: 1 });
+    },
+  );
 });
 
 describe('a condition that many machines have together', () => {

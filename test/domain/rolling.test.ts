@@ -160,13 +160,17 @@ describe('a batch', () => {
 
 describe('a machine fails', () => {
   const gone = heardAt({ ...slots[0]!, machineId: machineId(slots[4]!.machineId) }, NOW_MS);
-  const withCondition = (sinceMs: number, status: 'True' | 'Unknown') => ({
+  const withCondition = (
+    sinceMs: number,
+    status: 'True' | 'Unknown',
+    fromMs: number | null = null,
+  ) => ({
     facts: (at: RollSlot) =>
       heardAt(at, NOW_MS, {
         conditions: [
           {
             ...{ provider: PROVIDER, slotId: at.slotId, type: 'disk-failing', source: 'agent' },
-            ...{ status, reason: 'sda', detail: '', sinceMs, expiresAtMs: null },
+            ...{ status, reason: 'sda', detail: '', sinceMs, fromMs, expiresAtMs: null },
           },
         ],
       }),
@@ -182,6 +186,7 @@ describe('a machine fails', () => {
     ['it still has time', done(lateBy), unhealthy, null],
     ['it got worse', LONG_AGO, withCondition(since, 'True'), /disk-failing is True: sda/],
     ['it was bad before', LONG_AGO, withCondition(since - 1, 'True'), null],
+    ['work on it is announced', LONG_AGO, withCondition(since, 'True', since), null],
     ['nobody knows', LONG_AGO, withCondition(since, 'Unknown'), null],
   ])('when %s', (_, order, scene, why) => {
     const orders = order ? [order] : [];

@@ -5,7 +5,8 @@ export const mutations = mutationsOf`
 src/domain/cases.ts test/domain/cases.test.ts
   cases-of-machines-that-operators-put-aside: [-quarantine?.kind === 'needsHuman'-]{+quarantine !== null+} ||
   cases-of-chronic-machines-are-forgotten: [- || (quarantine?.cause ?? null) !== null-];
-  cases-of-slots-that-operators-drain: kind === 'no-serve'[- && isByCondition(setBy)-]);
+  cases-of-slots-that-operators-drain: hold.kind === 'no-serve'[- && isOfCondition(hold)-] &&
+  cases-of-announced-work: isOfCondition(hold)[- && isInForce(hold, nowMs)-],
   cases-are-opened-beside-an-open-one: return [-last.closedAtMs !== null && -]sinceMs !== null
   cases-are-opened-again-at-once: [- && sinceMs > last.closedAtMs-];
   cases-are-closed-by-an-older-acceptance: acceptance?.state === 'passed'[- && acceptance.askedAtMs > openedAtMs-];

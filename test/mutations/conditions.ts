@@ -11,6 +11,13 @@ src/domain/conditions.ts test/domain/conditions.test.ts
   a-hold-that-ends-hides-a-condition: => fromMs === null[- && untilMs === null-];
   unknown-conditions-are-true: flatMap(({ type, status }) => (status [-=== 'True'-]{+!== 'False'+} ?
   anybody-makes-series: .slice(0, [-TYPES_COUNTED-]{+1e9+}));
+  announced-work-delays-a-failing-disk: if (before[- && (before.fromMs ?? 0) <= (fromMs ?? 0)-]) continue;
+  announced-work-only-tells: (type === 'maintenance-announced' ? '[-drain-]{+tell+}' : 'tell');
+  a-beginning-that-is-no-time: typeof atMs === 'number'[- && atMs >= 0 && atMs <= 8.64e15-];
+src/domain/conditions.ts test/daemon/conditions.test.ts
+  announced-work-begins-when-it-is-told: [-        ...(fromMs !== null && { fromMs }),\n-]
+src/domain/conditions.ts test/actors/provisioning/updater.test.ts -t conditions
+  a-new-beginning-is-no-news: || hasNewDetail[- || hasNewBeginning-];
 src/domain/conditions.ts test/actors/balancing/conditions.test.ts
   a-false-checker-empties-a-pool: those.size > silentLimit(guard, [-machines.get(scope) ?? 0-]{+1e9+});
   a-condition-drains-nobody: drain: ['no-allocate'[-, 'no-serve'-]],
@@ -28,6 +35,7 @@ src/actors/mirror/rows.ts test/actors/balancing/conditions.test.ts
 src/domain/explanation/blocks.ts test/domain/explanation/explanation.test.ts
   an-operator-ends-what-a-condition-holds: [-isOfCondition({ setBy })-]{+setBy === ''+}
 src/adapters/bmdb/pg/conditions/repository.ts test/adapters/bmdb/pg/contract-slots.test.ts -t conditions
+  a-new-beginning-is-not-stored: seen = now(), [-from_at = excluded.from_at, -]expires_at
   a-report-replaces-those-of-others: AND c.type = reports.type[- AND c.source = reports.source-]
   the-start-moves-with-each-report: since = CASE WHEN c.status = excluded.status THEN [-c.since-]{+now()+} ELSE now() END,
 `;

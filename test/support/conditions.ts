@@ -11,6 +11,7 @@ export const conditionRow = (change: Partial<ConditionRow> = {}): ConditionRow =
   reason: 'sda: 2 media errors',
   detail: '',
   sinceMs: NOW_MS - 60_000,
+  fromMs: null,
   expiresAtMs: null,
   ...change,
 });

@@ -43,7 +43,7 @@ import { createDueTimes, type DueTimes } from '../due-times.ts';
 
 export interface MirrorStateOptions {
   readonly loss: LossPolicy;
-  /** Default: conditions only tell. */
+  /** Default: no type has a configured effect. */
   readonly conditions?: ConditionPolicy;
   /** Default: no provider requires acceptance. */
   readonly acceptance?: AcceptancePolicies;
@@ -71,7 +71,7 @@ const LEAP_MS = 1_000;
 const UNKNOWN_RUNG =
   'a newer program recovers machines on a rung unknown here and keeps them: upgrade this program';
 
-const TELLING: ConditionPolicy = { effects: {}, guard: DEFAULT_GUARD };
+const UNCONFIGURED: ConditionPolicy = { effects: {}, guard: DEFAULT_GUARD };
 
 const NO_NEWS: readonly never[] = [];
 
@@ -91,7 +91,7 @@ interface FleetFacts {
 /** The known facts, the views derived from them, and the views already delivered. */
 export function createMirrorState(options: MirrorStateOptions) {
   const { clock, loss, providers, log, onFacts, onView, onVanished } = options;
-  const { onPools = () => undefined, conditions = TELLING, acceptance = {} } = options;
+  const { onPools = () => undefined, conditions = UNCONFIGURED, acceptance = {} } = options;
   const withAcceptanceHold = createAcceptanceHolds(acceptance);
   const rows = createMirrorRows(clock);
   const told = new Map<Slot, MachineView>();

@@ -26,6 +26,8 @@ export interface ConditionReport {
   readonly status: ConditionStatus;
   readonly reason: string;
   readonly detail: string;
+  /** When `True` begins to have its effect; null or absent: at once. */
+  readonly fromMs?: number | null;
   /** How long the report stays valid; null: until the next one. */
   readonly validForMs: number | null;
 }

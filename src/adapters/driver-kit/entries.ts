@@ -154,6 +154,9 @@ export function createListings({ name, instanceSetId, log }: ListingsDeps) {
         setAside(entry, fault);
         continue;
       }
+      const { dropped } = checkedConditions(entry.conditions ?? []);
+      if (dropped > 0)
+        faults.push(`${nameOfEntry(entry)}: ${dropped} of its conditions are unusable`);
       const machine = toProviderMachine(entry, { instanceSetId, observedAtMs });
       const key = machine.id === null ? `free ${machine.reservationId}` : `id ${machine.id}`;
       byName.delete(key);

@@ -121,10 +121,7 @@ function addHold(
       const { momentOf, runVerb } = await import('../remote/verbs.ts');
       const { untilLetGo } = await import('./drain-progress.ts');
       const { for: when } = flags;
-      const manner = {
-        waitMs: DRAIN_WAIT.ms,
-        isUntilRelative: when !== undefined && 'forMs' in when,
-      };
+      const manner = { waitMs: DRAIN_WAIT.ms, isRelative: when !== undefined && 'forMs' in when };
       // A list of names is a count, so that it needs no --expect-count.
       const counted = names.length > 1 && {
         expectCount: flags.expectCount ?? names.length + (flags.slots ?? []).length,

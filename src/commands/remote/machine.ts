@@ -7,6 +7,7 @@ import { findNamed, named, pathOf } from './names.ts';
 import type { Session, CommandOutput } from './session.ts';
 import { fingerprintOf } from '../../adapters/ssh/port.ts';
 import { LINE_FIELD_NAMES, lineField } from '../../domain/line-fields.ts';
+import { fromText } from '../../lib/texts.ts';
 
 const LAST_REQUESTS = 10;
 /** History lines to search for messages of the agent. */
@@ -305,9 +306,6 @@ function bootFacts({ bootSeconds }: Machine): LabelledValue[] {
   ];
 }
 
-const fromText = (fromMs: number | null, atMs: number): string =>
-  fromMs !== null && fromMs > atMs ? `from ${new Date(fromMs).toISOString()} ` : '';
-
 function holdFacts({ holdRows, atMs }: Machine): LabelledValue[] {
   return holdRows.length === 0
     ? [['holds', 'none']]
@@ -317,10 +315,10 @@ function holdFacts({ holdRows, atMs }: Machine): LabelledValue[] {
       ]);
 }
 
-const conditionFacts = ({ conditionRows }: Machine): LabelledValue[] =>
+const conditionFacts = ({ conditionRows, atMs }: Machine): LabelledValue[] =>
   conditionRows.map((each, at): LabelledValue => [
     at === 0 ? 'conditions' : '',
-    conditionText(each),
+    conditionText(each, atMs),
   ]);
 
 function acceptanceFacts({ machine, checks }: MachineWhole): LabelledValue[] {

@@ -17,8 +17,8 @@ export interface Verb {
 }
 
 interface Meaning extends WaitOptions {
-  /** The end was given as a duration. */
-  readonly isUntilRelative?: boolean;
+  /** A time was given as a duration. */
+  readonly isRelative?: boolean;
 }
 
 /** The request that exists under the key of a repeated command; null: none. */
@@ -51,7 +51,7 @@ export async function runVerb(
   };
   if (!isAgreed) return foretell(session, body, flags);
   // A duration counts from the first time that the command ran.
-  if (before && flags.isUntilRelative) {
+  if (before && flags.isRelative) {
     requireSame(before, verb, slots, flags);
     return goOn({ verb: verb.verb, key: before.key, submitted: before }, flags, session);
   }

@@ -10,6 +10,7 @@ import {
   CONDITION_STATUSES,
   CONDITION_TYPE,
   PROVIDER_SOURCE,
+  isBeginning,
 } from '../../domain/conditions.ts';
 import { slotIdOf } from '../../domain/ids.ts';
 import { printable } from '../../lib/texts.ts';
@@ -20,7 +21,7 @@ import { described, read, type Api } from './kit.ts';
 import { machineDetail, MachineParams, requireMachine, shownCondition } from './machine.ts';
 import { ConditionSchema, MachineSchema } from './machine-schema.ts';
 import { Problem } from './problem.ts';
-import { listOf } from './schemas.ts';
+import { GivenMilliseconds, listOf } from './schemas.ts';
 import { outside } from './submit/refusals.ts';
 
 const REASON_MAX = 500;
@@ -50,18 +51,29 @@ const Reason = z
   .min(1)
   .max(REASON_MAX)
   .refine((text) => printable(text) === text, 'it must be one line of printable characters');
-const ReportSchema = z.strictObject({
-  status: z.enum(CONDITION_STATUSES).describe('`True`: something is wrong.'),
-  reason: Reason,
-  detail: z.string().max(DETAIL_MAX).default(''),
-  validForMs: z
-    .int()
-    .min(1_000)
-    .max(VALID_FOR_MAX_MS)
-    .nullable()
-    .default(null)
-    .describe('Without another report within this time, `False` becomes `Unknown`; `True` stays.'),
-});
+const ReportSchema = z
+  .strictObject({
+    status: z.enum(CONDITION_STATUSES).describe('`True`: something is wrong.'),
+    reason: Reason,
+    detail: z.string().max(DETAIL_MAX).default(''),
+    fromMs: GivenMilliseconds.refine(isBeginning, 'it is no time')
+      .nullable()
+      .default(null)
+      .describe('When it begins to have its effect; only with `True`. Null: at once.'),
+    validForMs: z
+      .int()
+      .min(1_000)
+      .max(VALID_FOR_MAX_MS)
+      .nullable()
+      .default(null)
+      .describe(
+        'Without another report within this time, `False` becomes `Unknown`; `True` stays.',
+      ),
+  })
+  .refine(({ status, fromMs }) => fromMs === null || status === 'True', {
+    path: ['fromMs'],
+    error: 'only a condition that is True may begin later',
+  });
 
 /** A request's own signal is aborted once its body is read. */
 const neverAborted = () => new AbortController().signal;

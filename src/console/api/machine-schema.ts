@@ -49,6 +49,9 @@ export const ConditionSchema = named(
     reason: text,
     detail: text,
     sinceMs: Milliseconds,
+    fromMs: Milliseconds.nullable().describe(
+      'When `True` begins to have its effect. Null: at once.',
+    ),
     expiresAtMs: Milliseconds.nullable().describe('Null: never.'),
     effect: z.enum(CONDITION_EFFECTS).describe('What it does while it is true.'),
     suspicious: z

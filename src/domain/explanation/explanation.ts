@@ -1,4 +1,4 @@
-import { spanText, visibleText } from '../../lib/texts.ts';
+import { fromText, spanText, visibleText } from '../../lib/texts.ts';
 import { acceptanceText } from '../acceptance.ts';
 import type { ConditionRow } from '../conditions.ts';
 import { isHeld } from '../eligibility.ts';
@@ -41,7 +41,7 @@ export function explanationOf(facts: ExplanationFacts, moment: ExplanationMoment
       sinceMs,
       reason: story.reason,
       needsPerson: at.row !== null && isUnheardTooLong(at.row, moment),
-      wrong: wrongOf(facts.slot.conditions) ?? untested(at),
+      wrong: wrongOf(facts.slot.conditions, nowMs) ?? untested(at),
       ways,
       next: next.text,
       nowMs,
@@ -54,12 +54,15 @@ export function explanationOf(facts: ExplanationFacts, moment: ExplanationMoment
   };
 }
 
-/** The first true condition with its reason, and how many more there are. */
-function wrongOf(conditions: readonly ConditionRow[]): string | null {
-  const [first, ...others] = conditions.filter(({ status }) => status === 'True');
+/** The true condition that begins first with its reason, and how many more there are. */
+function wrongOf(conditions: readonly ConditionRow[], nowMs: number): string | null {
+  const [first, ...others] = conditions
+    .filter(({ status }) => status === 'True')
+    .toSorted((a, b) => (a.fromMs ?? 0) - (b.fromMs ?? 0));
   if (!first) return null;
   const more = others.length === 0 ? '' : `${others.length + 1} conditions, such as `;
-  return `${more || 'condition '}${first.type} (${first.source}): ${first.reason}`;
+  const from = fromText(first.fromMs, nowMs);
+  return `${more || 'condition '}${first.type} ${from}(${first.source}): ${first.reason}`;
 }
 
 const untested = ({ row, moment }: At): string | null =>
@@ -146,6 +149,7 @@ export const SENTENCE_MAX = 240;
 const REASON_MIN = 40;
 const PHRASE_MAX = 70;
 const NEXT_MAX = 90;
+const WRONG_MAX = 100;
 
 export interface ExplanationText {
   /** `Running · silent`. */
@@ -167,7 +171,7 @@ export interface ExplanationText {
  */
 export function sentenceOf({ ways, ...story }: ExplanationText): string {
   const { place, sinceMs, needsPerson, wrong, nowMs } = story;
-  const ill = wrong === null ? '' : `; ${clip(oneLine(wrong), PHRASE_MAX)}`;
+  const ill = wrong === null ? '' : `; ${clip(oneLine(wrong), WRONG_MAX)}`;
   const urgent = `${needsPerson ? '; it needs a person' : ''}${ill}`;
   const since = sinceMs === null ? '' : ` for ${spanText(nowMs - sinceMs)}`;
   const next = clip(oneLine(story.next), NEXT_MAX);

@@ -17,7 +17,7 @@ import {
   type VirtualClock,
 } from '../../doubles/simulated-clock.ts';
 import { ProviderError, SessionExpired, Unreachable } from '../../../src/domain/errors.ts';
-import type { ConditionStatus } from '../../../src/domain/conditions.ts';
+import type { ConditionStatus, ReportedCondition } from '../../../src/domain/conditions.ts';
 import { machineId, providerName, slot } from '../../../src/domain/ids.ts';
 import type { MachineId, Slot } from '../../../src/domain/ids.ts';
 import type { ProviderMachine, SlotFacts } from '../../../src/domain/machine.ts';
@@ -249,14 +249,20 @@ describe('the result of a look', () => {
 });
 
 describe('conditions', () => {
-  const unhealthy = (status: ConditionStatus, reason = 'broken', detail = '') => ({
-    ...{ type: 'hardware-unhealthy' as const, status, reason, detail },
+  const unhealthy = (
+    status: ConditionStatus,
+    reason = 'broken',
+    detail = '',
+  ): ReportedCondition => ({ ...{ type: 'hardware-unhealthy', status, reason, detail } });
+  const announced = (fromMs: number | null): ReportedCondition => ({
+    ...{ type: 'maintenance-announced', status: 'True', reason: 'new switch', detail: '', fromMs },
   });
   /** The machine's row of this condition in the database. */
-  function known(at: number, source: string, condition: ReturnType<typeof unhealthy>) {
+  function known(at: number, source: string, condition: ReportedCondition) {
     const name = slot(PROVIDER, `rack-${at}`);
     const row = { provider: PROVIDER, slotId: `rack-${at}`, source, sinceMs: 0, expiresAtMs: null };
-    facts.set(name, { ...facts.get(name)!, conditions: [{ ...row, ...condition }] });
+    const stored = { fromMs: null, ...row, ...condition };
+    facts.set(name, { ...facts.get(name)!, conditions: [stored] });
   }
 
   test('are reported together, in the name of the provider', async () => {
@@ -281,6 +287,11 @@ describe('conditions', () => {
     ['no detail', 'provider', unhealthy('True', 'broken', 'fan'), unhealthy('True'), 0],
     ['known from others', 'agent', unhealthy('True'), unhealthy('True'), 1],
     ['never wrong', 'agent', unhealthy('True'), unhealthy('False'), 0],
+    ['the same beginning', 'provider', announced(5), announced(5), 0],
+    ['a beginning as the database keeps it', 'provider', announced(4.999), announced(5), 0],
+    ['a later beginning', 'provider', announced(5), announced(6), 1],
+    ['a first beginning', 'provider', announced(null), announced(0), 1],
+    ['a beginning that is gone', 'provider', announced(5), announced(null), 1],
   ] as const)('are reported if they are news: %s', async (_, source, before, now, count) => {
     given(1, { conditions: [now] });
     known(1, source, before);

@@ -4,6 +4,7 @@ import type {
   DriverMachine,
   Provider,
 } from '../../../src/adapters/provider/port.ts';
+import type { ReportedCondition } from '../../../src/domain/conditions.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import { witness } from '../../../src/domain/ids.ts';
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
@@ -73,6 +74,26 @@ test.each(['admin', 'ec2-user', 'a.b', 'user@example.net', 'EXAMPLE\\admin', 'ho
     expect((await fleet.listMachines(live)).machines).toMatchObject([{ remoteUser }]);
   },
 );
+
+test('keeps when announced work begins, and drops a condition whose beginning is no time', async () => {
+  const announced = (fromMs?: number | null): ReportedCondition => ({
+    ...{ type: 'maintenance-announced', status: 'True', reason: 'new switch', detail: '' },
+    ...(fromMs !== undefined && { fromMs }),
+  });
+  const { fleet, log } = fleetOf(
+    listing([
+      machine('a', { conditions: [announced(5)] }),
+      machine('b', { conditions: [announced()] }),
+      machine('c', { conditions: [announced(Number.NaN)] }),
+    ]),
+  );
+  const { machines, complete } = await fleet.listMachines(live);
+  expect(complete).toBe(true);
+  expect(machines.map(({ conditions }) => conditions)).toEqual([[announced(5)], [announced()], []]);
+  expect(log.lines.filter(({ level }) => level === 'error')).toMatchObject([
+    { fields: { faults: ['c: 1 of its conditions are unusable'] } },
+  ]);
+});
 
 const seen = async (...answer: Parameters<typeof listing>) => {
   const { fleet } = fleetOf(listing(...answer));

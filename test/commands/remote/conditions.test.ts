@@ -3,6 +3,9 @@ import { advance } from '../../doubles/simulated-clock.ts';
 import { commandStand } from '../shown.ts';
 
 const SLOT = 'metal/slot-1';
+interface Shown {
+  readonly holds: readonly string[];
+}
 const set = (...more: readonly string[]) => ['machine', 'condition', 'set', ...more];
 
 async function open() {
@@ -43,6 +46,42 @@ test('a condition is set, listed, shown, explained and cleared under the name of
   expect(listed.stdout.replaceAll(/ +/g, ' ')).toMatch(
     /^type status source since effect reason\ndisk-failing False token:ann .* drain new disk\nfan-broken Unknown token:ann .* tell not read\n$/,
   );
+  await s.close();
+});
+
+test('a condition with --from says so until then, and has its effect from then on', async () => {
+  const s = await open();
+  const fromMs = s.clock.now() + 2 * 3_600_000;
+  const from = `from ${new Date(fromMs).toISOString()} `;
+  const args = ['maintenance-announced', 'slot-1', '--reason', 'new switch'];
+  const { stdout, stderr } = await s.run(set(...args, '--from', '2h'));
+  const line = (begin: string) =>
+    `maintenance-announced is True ${begin}(drain) by token:ann: new switch`;
+  expect([stdout, stderr]).toEqual([`${SLOT}: ${line(from)}\n`, '']);
+  const said = async (...command: readonly string[]) =>
+    (await s.run(['machine', ...command, 'slot-1'])).stdout.replaceAll(/\s+/g, ' ');
+  const holds = async () =>
+    (JSON.parse((await s.run(['machine', 'show', 'slot-1', '--json'])).stdout) as Shown).holds;
+  expect(await said('condition', 'list')).toContain(`${from}drain new switch`);
+  expect(await said('show')).toContain(line(from));
+  expect(await said('explain')).toContain(
+    `; condition maintenance-announced ${from}(token:ann): new switch; `,
+  );
+  await advance(s.clock, 2 * 3_600_000 - 1_000);
+  expect(await holds()).toEqual([]);
+  await advance(s.clock, 2_000);
+  expect(await said('condition', 'list')).toMatch(/\d\dZ drain new switch/);
+  expect(await said('show')).toContain(line(''));
+  expect(await said('explain')).toContain('; condition maintenance-announced (token:ann): new');
+  expect(await holds()).toEqual(['no-allocate', 'no-serve']);
+
+  const past = await s.run(set(...args, '--from', '2001-01-01'));
+  expect(past.stdout).toBe(`${SLOT}: ${line('')}\n`);
+  const refused = await s.run(set(...args, '--from', '2h', '--status', 'False'));
+  expect([refused.code === 0, refused.stderr]).toEqual([
+    false,
+    expect.stringContaining('only a condition that is True may begin later'),
+  ]);
   await s.close();
 });
 

@@ -257,6 +257,21 @@ describe('a command repeated with --key', () => {
     expect(keysOf('POST')).toEqual([]);
   });
 
+  test('begins after a duration by the clock of the database, counted from the first time', async () => {
+    const hold = ['machine', 'hold', 'slot-1', '--kind', 'preserve', '--reason', 'a storm'];
+    const held = request({ ...one, verb: 'hold' });
+    const found = { machines: [{ slot: 'metal/slot-1', machineId: ID }], more: false };
+    const first = scripted(({ path }) => [
+      200,
+      path.endsWith('/fleet') ? { atMs: 5 } : path.endsWith('/resolve') ? found : held,
+    ]);
+    await first.run(...hold, '--from', '2h');
+    expect(first.asked.flatMap(({ body }) => body ?? [])).toMatchObject([{ fromMs: 7_200_005 }]);
+    const again = having(held);
+    expect(await again.run(...hold, '--from', '2h', '--key', 'K')).toMatchObject({ code: 0 });
+    expect(again.keysOf('POST')).toEqual([]);
+  });
+
   test('for something else, for a duration, does nothing', async () => {
     const hold = ['machine', 'hold', '--kind', 'preserve', '--until', '2h', '--key', 'K'];
     for (const [submitted, ...args] of [

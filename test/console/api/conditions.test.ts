@@ -57,6 +57,19 @@ test('a report is stored as its caller’s, again without another row, and answe
   expect(await rows()).toHaveLength(1);
 });
 
+test('a report may begin later, until the next report or the end', async () => {
+  const { ask, rows } = await stand();
+  const path = `${PATH}/maintenance-announced`;
+  const fromMs = AT_MS + 60_000;
+  const told = await ask('vendor', 'PUT', path, { ...BAD, fromMs });
+  expect(told).toMatchObject({ status: 200, body: { fromMs } });
+  expect((await ask('vendor', 'GET', PATH)).body).toMatchObject({ conditions: [{ fromMs }] });
+  expect((await ask('vendor', 'DELETE', path)).body).toMatchObject({ fromMs: null });
+  await ask('vendor', 'PUT', path, { ...BAD, fromMs });
+  await ask('vendor', 'PUT', path, BAD);
+  expect(await rows()).toMatchObject([{ status: 'True', fromMs: null }]);
+});
+
 test('a source clears its own condition only', async () => {
   const { ask, rows, agent } = await stand();
   await agent('True');
@@ -124,6 +137,9 @@ test.each([
   ['a reason of two lines', 'disk-failing', { ...BAD, reason: 'a\nb' }],
   ['an unknown member', 'disk-failing', { ...BAD, source: 'agent' }],
   ['no time at all', 'disk-failing', { ...BAD, validForMs: 0 }],
+  ['a beginning that is no time', 'disk-failing', { ...BAD, fromMs: 8.65e15 }],
+  ['a beginning before all times', 'disk-failing', { ...BAD, fromMs: -1 }],
+  ['a beginning of nothing', 'disk-failing', { ...BAD, status: 'False', fromMs: AT_MS }],
 ])('refuses %s', async (_, type, body) => {
   const { ask, rows } = await stand();
   expect((await ask('smart', 'PUT', `${PATH}/${type}`, body)).status).toBe(400);

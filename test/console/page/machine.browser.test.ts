@@ -97,7 +97,12 @@ test('V34: the machine page shows the history, folded except failures, the ladde
 test('shows the conditions of a machine in a panel and in the list, and no panel without any', async () => {
   const fleet = scriptedFleet(machine('a', { conditions: 'disk-failing' }), machine('b'));
   const bad = slotFacts({
-    conditions: [conditionRow(), conditionRow({ type: 'raid-degraded', status: 'Unknown' })],
+    conditions: [
+      conditionRow(),
+      conditionRow({ type: 'raid-degraded', status: 'Unknown' }),
+      conditionRow({ type: 'maintenance-announced', fromMs: AT_MS + 3 * 3_600_000 }),
+      conditionRow({ type: 'fan-broken', fromMs: AT_MS - 1 }),
+    ],
   });
   const facts = (name: string) => (name.endsWith('/a') ? bad : slotFacts());
   const standing = ({ type }: { readonly type: string }) =>
@@ -110,6 +115,8 @@ test('shows the conditions of a machine in a panel and in the list, and no panel
   const { page, console: opened, done } = shown;
   const row = (type: string) => `.conditions tr[data-condition=${type}]`;
   await becomes(page, row('disk-failing'), /True.*agent.*leaves its pools.*sda: 2 media errors/s);
+  await becomes(page, row('maintenance-announced'), /begins in .*leaves its pools/s);
+  expect(await page.locator(row('fan-broken')).textContent()).not.toContain('begins');
   await becomes(page, row('raid-degraded'), /Unknown.*too many machines/s);
   await page.goto(`${opened.url}machines`);
   await becomes(page, '[data-slot="equinix/a"] [data-condition]', 'disk-failing');

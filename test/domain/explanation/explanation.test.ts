@@ -11,6 +11,7 @@ import { deprovision } from '../../../src/machines/deprovision.ts';
 import { recovery } from '../../../src/machines/recovery.ts';
 import { agentStart } from '../../../src/machines/agent-start.ts';
 import { anyFacts } from '../../support/any-facts.ts';
+import type { ConditionRow } from '../../../src/domain/conditions.ts';
 import { conditionRow } from '../../support/conditions.ts';
 import { backoff, hold, NOW_MS, penaltyRow, free } from '../../support/facts.ts';
 import { factsOf } from '../../support/fact-words.ts';
@@ -219,6 +220,18 @@ describe('the explanation of a machine with conditions', () => {
     expect(two.sentence).toContain('; 2 conditions, such as disk-failing (agent): sda: 2 media');
     const none = explained({ row: silentRow, conditions: conditions.slice(0, 1) });
     expect(explanationOf(none, moment).sentence).not.toContain('condition');
+  });
+
+  test('names the condition that begins first, and says when one begins later', () => {
+    const later = conditionRow({
+      ...{ type: 'a', source: 'provider', reason: 'new switch', fromMs: NOW_MS + MINUTE },
+    });
+    const saying = (rows: readonly ConditionRow[], nowMs = NOW_MS) =>
+      explanationOf(explained({ row: silentRow, conditions: rows }), { ...moment, nowMs }).sentence;
+    const from = new Date(NOW_MS + MINUTE).toISOString();
+    expect(saying([later])).toContain(`; condition a from ${from} (provider): new switch; `);
+    expect(saying([later], NOW_MS + MINUTE)).toContain('; condition a (provider): new switch; ');
+    expect(saying([later, conditionRow()])).toContain('; 2 conditions, such as disk-failing (');
   });
 
   test('says that the source of a condition ends its hold', () => {

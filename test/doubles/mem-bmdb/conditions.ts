@@ -44,6 +44,7 @@ export function reportCondition(memory: Memory, report: ConditionReport): void {
   const isSame = before?.status === told.status;
   memory.conditions.set(keyOf(report), {
     ...told,
+    fromMs: told.fromMs ?? null,
     sinceMs: isSame ? before.sinceMs : memory.now(),
     expiresAtMs: validForMs === null ? null : memory.now() + validForMs,
   });

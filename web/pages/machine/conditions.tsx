@@ -1,7 +1,7 @@
 import type { Machine } from '../../api/types.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
-import { Ago } from '../../parts/time.tsx';
+import { Ago, Begin } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
 /** What is known to be wrong with the machine, and what follows. Nothing is shown if nothing is. */
@@ -12,7 +12,7 @@ export function Conditions({ machine: { conditionRows } }: { readonly machine: M
     <Panel title={conditions} className="conditions">
       <Table label={conditions} columns={conditionColumns}>
         {conditionRows.map(
-          ({ type, status, source, sinceMs, effect, suspicious, reason, detail }) => (
+          ({ type, status, source, sinceMs, fromMs, effect, suspicious, reason, detail }) => (
             <tr key={`${type} ${source}`} data-condition={type}>
               <th scope="row">{type}</th>
               <td>
@@ -24,7 +24,10 @@ export function Conditions({ machine: { conditionRows } }: { readonly machine: M
               <td>
                 <Ago atMs={sinceMs} />
               </td>
-              <td>{suspicious ? seems : effects[effect]}</td>
+              <td>
+                {fromMs !== null && <Begin atMs={fromMs} />}
+                {suspicious ? seems : effects[effect]}
+              </td>
               <td className="why" title={detail === '' ? undefined : detail}>
                 {reason}
               </td>

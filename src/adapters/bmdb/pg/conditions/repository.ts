@@ -19,6 +19,7 @@ const CONDITION = selection({
   reason: ['text', 'c.reason'],
   detail: ['text', 'c.detail'],
   sinceMs: ['float8', ms('c.since')],
+  fromMs: ['float8?', ms('c.from_at')],
   expiresAtMs: ['float8?', ms('c.expires_at')],
 });
 const BY_NAME = 'ORDER BY c.provider, c.slot_id, c.type, c.source';
@@ -42,7 +43,8 @@ export const statements = named('conditions', {
     params: {
       reports: {
         ...{ provider: 'text', slotId: 'text', type: 'text', source: 'text', status: 'text' },
-        ...{ reason: 'text', detail: 'text', validForMs: 'float8?', machineId: 'uuid?' },
+        ...{ reason: 'text', detail: 'text', fromMs: 'float8?', validForMs: 'float8?' },
+        machineId: 'uuid?',
       },
     },
     text: ({ reports }) => `
@@ -54,14 +56,15 @@ export const statements = named('conditions', {
           OR reports.source NOT IN (${texts([ACCEPTANCE_SOURCE, AGENT_SOURCE, PROVIDER_SOURCE])})
       ), written AS (
         INSERT INTO machine_conditions AS c
-          (provider, slot_id, type, source, status, reason, detail, expires_at)
+          (provider, slot_id, type, source, status, reason, detail, from_at, expires_at)
         SELECT provider, slot_id, type, source, status, reason, detail,
+          to_timestamp(from_ms / 1000),
           now() + valid_for_ms * interval '1 millisecond'
         FROM told ORDER BY 1, 2, 3, 4
         ON CONFLICT (provider, slot_id, type, source) DO UPDATE SET
           since = CASE WHEN c.status = excluded.status THEN c.since ELSE now() END,
           status = excluded.status, reason = excluded.reason, detail = excluded.detail,
-          seen = now(), expires_at = excluded.expires_at
+          seen = now(), from_at = excluded.from_at, expires_at = excluded.expires_at
       )
       INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason, "from", "to")
       SELECT t.provider, t.slot_id, t.machine_id,
