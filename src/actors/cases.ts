@@ -12,6 +12,8 @@ export interface CasesDeps extends JobDeps {
   readonly cases: Pick<CaseRepository, 'open' | 'list'>;
   readonly events: Pick<EventRepository, 'latest'>;
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
+  /** From a machine that no recovery visits. Never rejects. */
+  readonly takeEvidence: (facts: SlotFacts, signal: AbortSignal) => Promise<void>;
   readonly periodMs: number;
 }
 
@@ -26,10 +28,12 @@ export function openCases(deps: CasesDeps, signal: AbortSignal): Promise<void> {
 }
 
 async function openDue(deps: CasesDeps, signal: AbortSignal): Promise<void> {
-  const reasons = [...deps.facts().values()].flatMap(caseReasons);
+  const facts = deps.facts();
+  const reasons = [...facts.values()].flatMap(caseReasons);
   if (reasons.length === 0) return;
   const known = await deps.cases.list({ state: 'latest' }, signal);
   const latest = new Map(known.map((each) => [slot(each.provider, each.slotId), each]));
+  const drained: SlotFacts[] = [];
   for (const reason of reasons) {
     const name = slot(reason.provider, reason.slotId);
     const last = latest.get(name);
@@ -39,7 +43,9 @@ async function openDue(deps: CasesDeps, signal: AbortSignal): Promise<void> {
     const opened = await deps.cases.open({ ...about, by: CASE_RULE });
     if (!opened) continue;
     deps.log.warn({ slot: name, case: opened.caseId, title: opened.title }, 'a case is opened');
+    if (reason.sinceMs !== null) drained.push(facts.get(name)!);
   }
+  for (const each of drained) await deps.takeEvidence(each, signal);
 }
 
 /** The last quarantine since the last case was closed; null: none, or nobody has to know. */

@@ -10,6 +10,8 @@ import {
   settled,
 } from '../doubles/simulated-clock.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import type { RepairCase } from '../../src/domain/cases.ts';
+import { conditionRow } from '../support/conditions.ts';
 import { hold, machineRow, SLOT, slotFacts } from '../support/facts.ts';
 
 const MINUTE = 60_000;
@@ -22,6 +24,7 @@ function begin() {
   const job = Promise.withResolvers<Lease>();
   const ends: string[] = [];
   const facts = new Map([[SLOT, slotFacts({ row: machineRow({ quarantine }) })]]);
+  const visited: string[] = [];
   const stopping = new AbortController();
   const log = recordingLog();
   const running = openCases(
@@ -29,6 +32,7 @@ function begin() {
       ...{ cases: bmdb.cases, events: bmdb.events, clock, log, periodMs: MINUTE },
       leases: { take: () => job.promise },
       facts: () => facts,
+      takeEvidence: async ({ slot }) => void visited.push(slot),
       loop: {
         succeeded: () => void ends.push('succeeded'),
         failed: (error) => void ends.push((error as Error).name),
@@ -41,7 +45,7 @@ function begin() {
     job.resolve({} as Lease);
     await running;
   });
-  return { clock, bmdb, job, facts, ends, cases: () => bmdb.tables.cases.length };
+  return { clock, bmdb, job, facts, ends, visited, cases: () => bmdb.tables.cases.length };
 }
 
 test('a daemon opens cases only while it has the job, and goes on after a failure', async () => {
@@ -65,4 +69,18 @@ test('a slot whose machine needs a person for two reasons gets one case', async 
   job.resolve({} as Lease);
   await advance(clock, 3 * MINUTE);
   expect(cases()).toBe(1);
+});
+
+test('a machine that a condition drains is visited for evidence once, a quarantined one is not', async () => {
+  const { clock, bmdb, job, facts, visited, cases } = begin();
+  job.resolve({} as Lease);
+  await advance(clock, 3 * MINUTE);
+  expect([cases(), visited]).toEqual([1, []]);
+  const [{ caseId }] = bmdb.tables.cases as [RepairCase];
+  await bmdb.cases.close(caseId, { by: 'jo', outcome: 'repaired' });
+  const drain = { ...hold('no-serve'), setBy: 'condition disk-failing' };
+  const failing = conditionRow({ sinceMs: clock.now() + MINUTE });
+  facts.set(SLOT, { ...slotFacts({ row: machineRow() }), holds: [drain], conditions: [failing] });
+  await advance(clock, 3 * MINUTE);
+  expect([cases(), visited]).toEqual([2, [SLOT]]);
 });

@@ -10,6 +10,8 @@ src/domain/cases.ts test/domain/cases.test.ts
   cases-are-opened-again-at-once: [- && sinceMs > last.closedAtMs-];
 src/actors/cases.ts test/daemon/cases.test.ts
   cases-are-never-opened-again: return (await events.latest(query, signal)).events.at(-1)?.atMs[- ??-]{+ && null ||+} null;
+src/actors/cases.ts test/actors/cases.test.ts
+  cases-of-conditions-have-no-evidence: if (reason.sinceMs [-!==-]{+===+} null) drained
 src/actors/loops.ts test/actors/cases.test.ts
   cases-are-opened-by-every-daemon: [-      await leases.take(job, signal);\n-]
 src/adapters/bmdb/pg/cases/repository.ts test/adapters/bmdb/pg/contract-events.test.ts -t repair cases
@@ -22,6 +24,7 @@ src/actors/tasks/evidence.ts test/actors/tasks/recovery/taking-evidence.test.ts
   evidence-is-taken-again-and-again: taken.some((line) => line.kind === kind{+ && line.atMs < 0+})
   evidence-contains-secrets: const text = [-withoutSecrets(stdout.toString('utf8'))-]{+stdout.toString('utf8')+}.trimEnd()
   evidence-is-the-begin-of-a-log: .trimEnd().slice([--OUTPUT_MAX-]{+0, OUTPUT_MAX+})
+  evidence-of-a-stranger: if ([-shell.hostKey === row.hostKey-]{+shell+}) await takeEvidence
   evidence-only-of-the-first-program: if (isGood[-) break-]{+ || text) break+};
 src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/taking-evidence.test.ts
   evidence-before-an-order: [-if (step.order === null) -]await takeEvidence
