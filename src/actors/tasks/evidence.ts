@@ -90,11 +90,7 @@ export async function takeEvidence(
   }
 }
 
-async function recordEvidence(
-  given: Examined,
-  kind: EvidenceKind,
-  shell: Shell,
-): Promise<void> {
+async function recordEvidence(given: Examined, kind: EvidenceKind, shell: Shell): Promise<void> {
   const { deps, slot, row, provided, signal } = given;
   const place = { provider: provided.provider, slotId: slotIdOf(slot) };
   const [beganAtMs] = row.slot.isRecovering ? row.slot.episodes : [];

@@ -131,7 +131,9 @@ describe('a visit without recovery', () => {
 
   test('takes the evidence from a machine with the pinned key', async () => {
     await visited(stand.host.hostKey);
-    expect(lines()).toMatchObject([{ kind: 'evidence-before', text: expect.stringContaining('sda: I/O error') }]);
+    expect(lines()).toMatchObject([
+      { kind: 'evidence-before', text: expect.stringContaining('sda: I/O error') },
+    ]);
   });
 
   test('runs nothing on a machine that cannot prove itself, or is not ours', async () => {
