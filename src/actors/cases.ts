@@ -1,5 +1,10 @@
-import type { CaseRepository, EventRepository } from '../adapters/bmdb/port.ts';
-import { CASE_RULE, caseReasons, opensCase } from '../domain/cases.ts';
+import type {
+  AcceptanceRepository,
+  CaseRepository,
+  EventRepository,
+} from '../adapters/bmdb/port.ts';
+import { ACCEPTANCE_SOURCE } from '../domain/acceptance.ts';
+import { CASE_RULE, caseReasons, closesCase, opensCase } from '../domain/cases.ts';
 import type { CaseReason, RepairCase } from '../domain/cases.ts';
 import { slot, type Slot } from '../domain/ids.ts';
 import type { SlotFacts } from '../domain/machine.ts';
@@ -9,32 +14,80 @@ import { repeatJob, type JobDeps } from './loops.ts';
 export const CASES_JOB = 'cases';
 
 export interface CasesDeps extends JobDeps {
-  readonly cases: Pick<CaseRepository, 'open' | 'list'>;
+  readonly cases: Pick<CaseRepository, 'open' | 'list' | 'close'>;
+  readonly acceptances: Pick<AcceptanceRepository, 'begin'>;
   readonly events: Pick<EventRepository, 'latest'>;
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
   /** From a machine that no recovery visits. Never rejects. */
   readonly takeEvidence: (facts: SlotFacts, signal: AbortSignal) => Promise<void>;
+  /** False: this daemon does not know all machines yet. */
+  readonly isWhole: () => boolean;
+  /** Whether the machine's acceptance must wait for a maintenance window. */
+  readonly waitsForWindow: (facts: SlotFacts) => boolean;
   readonly periodMs: number;
 }
 
 /**
- * Opens a case for each slot that needs a person, repeatedly, while this daemon has the job. Never
- * closes one. Ends with the signal.
+ * Opens a case for each slot that needs a person, and closes it once nothing is wrong any more and
+ * the machine is accepted; repeatedly, while this daemon has the job. Ends with the signal.
  */
 export function openCases(deps: CasesDeps, signal: AbortSignal): Promise<void> {
   const { periodMs } = deps;
-  const job = { job: CASES_JOB, periodMs, failure: 'cases could not be opened' };
-  return repeatJob(deps, job, () => openDue(deps, signal), signal);
+  const job = { job: CASES_JOB, periodMs, failure: 'cases could not be carried on' };
+  const look = async () => {
+    if (!deps.isWhole()) return;
+    const all = [...deps.facts().values()].map((facts) => ({ facts, reasons: caseReasons(facts) }));
+    await beginAcceptances(deps, all);
+    const known = await deps.cases.list({ state: 'latest' }, signal);
+    const latest = new Map(known.map((each) => [slot(each.provider, each.slotId), each]));
+    const drained = await openDue(deps, all, latest, signal);
+    await closeAccepted(deps, all, latest);
+    for (const { facts } of all) {
+      if (drained.includes(facts.slot)) await deps.takeEvidence(facts, signal);
+    }
+  };
+  return repeatJob(deps, job, look, signal);
 }
 
-async function openDue(deps: CasesDeps, signal: AbortSignal): Promise<void> {
-  const facts = deps.facts();
-  const reasons = [...facts.values()].flatMap(caseReasons);
-  if (reasons.length === 0) return;
-  const known = await deps.cases.list({ state: 'latest' }, signal);
-  const latest = new Map(known.map((each) => [slot(each.provider, each.slotId), each]));
-  const drained: SlotFacts[] = [];
-  for (const reason of reasons) {
+interface Found {
+  readonly facts: SlotFacts;
+  readonly reasons: readonly CaseReason[];
+}
+type Latest = ReadonlyMap<Slot, RepairCase>;
+
+async function beginAcceptances(deps: CasesDeps, all: readonly Found[]): Promise<void> {
+  const due = all.flatMap(({ facts, reasons }) => {
+    const { acceptance, machineId } = facts.row ?? {};
+    if (acceptance?.state !== 'waiting' || !machineId) return [];
+    const isBroken = acceptance.cause === 'repaired' && reasons.length > 0;
+    return isBroken || deps.waitsForWindow(facts) ? [] : [machineId];
+  });
+  if (due.length > 0) await deps.acceptances.begin(due);
+}
+
+async function closeAccepted(
+  { cases, log }: CasesDeps,
+  all: readonly Found[],
+  latest: Latest,
+): Promise<void> {
+  for (const { facts, reasons } of all) {
+    const known = latest.get(facts.slot);
+    if (!known || reasons.length > 0 || !closesCase(known, facts.row?.acceptance ?? null)) continue;
+    const outcome = 'nothing is wrong any more, and the machine is accepted';
+    const closed = await cases.close(known.caseId, { by: ACCEPTANCE_SOURCE, outcome });
+    if (closed) log.info({ slot: facts.slot, case: known.caseId }, 'a case is closed');
+  }
+}
+
+/** @returns slots with a new case whose machines a condition drains. */
+async function openDue(
+  deps: CasesDeps,
+  all: readonly Found[],
+  latest: Latest,
+  signal: AbortSignal,
+): Promise<readonly Slot[]> {
+  const drained: Slot[] = [];
+  for (const reason of all.flatMap(({ reasons }) => reasons)) {
     const name = slot(reason.provider, reason.slotId);
     const last = latest.get(name);
     const sinceMs = reason.sinceMs ?? (await quarantinedAtMs(deps, reason, last, signal));
@@ -43,9 +96,9 @@ async function openDue(deps: CasesDeps, signal: AbortSignal): Promise<void> {
     const opened = await deps.cases.open({ ...about, by: CASE_RULE });
     if (!opened) continue;
     deps.log.warn({ slot: name, case: opened.caseId, title: opened.title }, 'a case is opened');
-    if (reason.sinceMs !== null) drained.push(facts.get(name)!);
+    if (reason.sinceMs !== null) drained.push(name);
   }
-  for (const each of drained) await deps.takeEvidence(each, signal);
+  return drained;
 }
 
 /** The last quarantine since the last case was closed; null: none, or nobody has to know. */

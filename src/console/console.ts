@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type {
+  AcceptanceRepository,
   ConditionRepository,
   RollRepository,
   EventRepository,
@@ -51,6 +52,7 @@ export interface ConsoleDeps extends AccessMeans, ConsoleViews {
   readonly mayEraseDisks: readonly string[];
   /** What happened. */
   readonly events: EventRepository;
+  readonly acceptances: Pick<AcceptanceRepository, 'read'>;
   /** Reports of conditions of machines. */
   readonly conditions: ConditionRepository;
   readonly rolls: RollRepository;

@@ -270,6 +270,7 @@ async function openConsole(
     mayEraseDisks: erasing(parts),
     events: bmdb.events,
     records: bmdb.inspection,
+    acceptances: bmdb.acceptances,
     conditions: bmdb.conditions,
     cases: bmdb.cases,
     rolls: bmdb.rolls,

@@ -6,7 +6,10 @@ import type { FleetProvider, Listing } from '../adapters/provider/port.ts';
 import { machinesMaxOf, targetOf, windowsOf, type Config } from '../config.ts';
 import type { ProviderName } from '../domain/ids.ts';
 import { foresightOf, type Foresight } from '../domain/provisioning/foresight.ts';
+import { isSelected } from '../domain/balancing/pools.ts';
+import type { SlotFacts } from '../domain/machine.ts';
 import { windowRefusal, type MaintenanceWindow } from '../domain/windows.ts';
+import type { DaemonParts } from './parts.ts';
 import { reconcile, type Reconciliation } from '../domain/provisioning/reconcile.ts';
 
 /** Why replacements of a provider wait: a window of the whole provider is closed. */
@@ -14,6 +17,22 @@ export const replacementBar =
   (windows: readonly MaintenanceWindow[]) =>
   (provider: ProviderName, nowMs: number): string | null =>
     windowRefusal(windows, { provider, location: null, pools: [] }, nowMs);
+
+/** Why planned work on the machine waits for a window; null: it does not. */
+export function windowBar({
+  config,
+  mirror,
+  pools,
+}: Pick<DaemonParts, 'config' | 'mirror' | 'pools'>) {
+  const windows = windowsOf(config);
+  return (provider: ProviderName, { row, listed }: Partial<SlotFacts>): string | null => {
+    const location = row?.provided?.location ?? listed?.location ?? null;
+    const machine = { provider, location, listed: listed ?? null };
+    const own = pools.filter(({ select }) => isSelected(select, machine) !== false);
+    const place = { provider, location, pools: own.map(({ pool }) => pool) };
+    return windowRefusal(windows, place, mirror.nowMs());
+  };
+}
 
 /** The provisioner's plan from the last listing, without work under way. */
 export function provisioningPlan(

@@ -1,11 +1,10 @@
 import { carryOnRolls, ROLLS_JOB } from '../actors/rolls.ts';
-import { ladderOf, windowsOf } from '../config.ts';
+import { ladderOf } from '../config.ts';
 import { RUNG_OF } from '../domain/recovery/ladder.ts';
 import { slot } from '../domain/ids.ts';
 import type { RollRow, RollScene, RollSlot } from '../domain/rolling.ts';
-import { windowRefusal } from '../domain/windows.ts';
-import { isSelected } from '../domain/balancing/pools.ts';
 import type { DaemonParts } from './parts.ts';
+import { windowBar } from './planning.ts';
 
 /** Begins to carry on rolling actions; closing the daemon ends it. */
 export function startRolls(parts: DaemonParts): void {
@@ -30,23 +29,17 @@ export function startRolls(parts: DaemonParts): void {
 
 const nameOf = ({ provider, slotId }: RollSlot) => slot(provider, slotId);
 
-function sceneOf({ config, mirror, board, loss, pools }: DaemonParts) {
-  const windows = windowsOf(config);
+function sceneOf(parts: DaemonParts) {
+  const { config, mirror, board, loss } = parts;
+  const barOf = windowBar(parts);
   const factsOf = (at: RollSlot) => mirror.facts().get(nameOf(at));
-  const placeOf = (at: RollSlot) => {
-    const { row, listed = null } = factsOf(at) ?? {};
-    const location = row?.provided?.location ?? listed?.location ?? null;
-    const machine = { provider: at.provider, location, listed };
-    const own = pools.filter(({ select }) => isSelected(select, machine) !== false);
-    return { provider: at.provider, location, pools: own.map(({ pool }) => pool) };
-  };
   return ({ action }: RollRow): Omit<RollScene, 'orders'> => ({
     ...{ facts: factsOf, guard: mirror.guard(), loss, nowMs: mirror.nowMs() },
     isHealthy: (at) => {
       const entry = board.entries.get(nameOf(at));
       return entry?.state === 'Running' && entry.substate === 'healthy';
     },
-    windowRefusal: (at) => windowRefusal(windows, placeOf(at), mirror.nowMs()),
+    windowRefusal: (at) => barOf(at.provider, factsOf(at) ?? {}),
     patienceMs: ({ provider }) => ladderOf(config, provider)[RUNG_OF[action]].patienceMs,
   });
 }

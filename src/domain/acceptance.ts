@@ -74,13 +74,21 @@ export function whyNotAccepted(checks: readonly AcceptanceCheck[]): string | nul
 export const ANSWER_MS = 30 * 60_000;
 
 export type AcceptanceRow = PartOf<'acceptance'>;
-export const ACCEPTANCE_STATES = ['due', 'passed', 'failed', 'unknown'] as const;
-/** `unknown`: the agent got the request and does not answer, for example because it is too old. */
+export const ACCEPTANCE_STATES = ['waiting', 'due', 'passed', 'failed', 'unknown'] as const;
+/**
+ * `waiting`: for the end of a repair, or for a maintenance window. `unknown`: the agent got the
+ * request and does not answer, for example because it is too old.
+ */
 export type AcceptanceState = (typeof ACCEPTANCE_STATES)[number];
+
+/** A machine may still be broken, or serve, when a repair or a person makes its acceptance due. */
+export const firstState = (cause: AcceptanceCause): 'waiting' | 'due' =>
+  cause === 'repaired' || cause === 'asked' ? 'waiting' : 'due';
 
 export function acceptanceState(row: AcceptanceRow, nowMs: number): AcceptanceState {
   const { state, handedOutAtMs } = row;
-  if (state !== 'due') return state === 'passed' ? 'passed' : 'failed';
+  if (state === 'waiting' || state === 'passed') return state;
+  if (state !== 'due') return 'failed';
   return handedOutAtMs !== null && handedOutAtMs + ANSWER_MS <= nowMs ? 'unknown' : 'due';
 }
 
@@ -93,6 +101,10 @@ export function acceptanceText(row: AcceptanceRow, nowMs: number): string | null
       return `its acceptance failed: ${row.reason}`;
     case 'unknown':
       return 'acceptance: no answer (old agent?); run shepherd machine accept';
+    case 'waiting':
+      return row.cause === 'repaired'
+        ? 'its acceptance follows its repair'
+        : 'its acceptance begins soon, or in its maintenance window';
     case 'due':
       return 'its acceptance is due';
   }
@@ -103,11 +115,12 @@ function holdOf(row: MachineRow | null, policies: AcceptancePolicies): HoldRow |
   const { acceptance, provided } = row ?? {};
   if (!acceptance || !provided || policies[provided.provider]?.required !== true) return null;
   const { state, held, reason } = acceptance;
-  if (state === 'passed' || (state === 'due' && !held)) return null;
+  const isOpen = state === 'due' || state === 'waiting';
+  if (state === 'passed' || (isOpen && !held)) return null;
   const slotId = slotIdOf(slot(provided.provider, provided.reservationId ?? provided.providerId));
   return {
     ...{ provider: provided.provider, slotId, kind: 'no-serve', setBy: ACCEPTANCE_SOURCE },
-    reason: state === 'due' ? 'it is not accepted yet' : `it was not accepted: ${reason}`,
+    reason: isOpen ? 'it is not accepted yet' : `it was not accepted: ${reason}`,
     untilMs: null,
   };
 }

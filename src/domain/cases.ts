@@ -1,4 +1,5 @@
 import { plainText } from '../lib/texts.ts';
+import type { AcceptanceRow } from './acceptance.ts';
 import { slotIdOf, type MachineId, type ProviderName } from './ids.ts';
 import type { SlotFacts } from './machine.ts';
 
@@ -99,3 +100,10 @@ export function opensCase(
   if (!last) return true;
   return last.closedAtMs !== null && sinceMs !== null && sinceMs > last.closedAtMs;
 }
+
+/** Whether an acceptance that was requested after the opening of the case closes it. */
+export const closesCase = (
+  { openedAtMs, closedAtMs }: Pick<RepairCase, 'openedAtMs' | 'closedAtMs'>,
+  acceptance: Pick<AcceptanceRow, 'state' | 'askedAtMs'> | null,
+): boolean =>
+  closedAtMs === null && acceptance?.state === 'passed' && acceptance.askedAtMs > openedAtMs;

@@ -84,7 +84,7 @@ export function checkedConditions(reported: readonly UncheckedCondition[]): {
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-const isConditionType = (type: unknown): type is ConditionType =>
+export const isConditionType = (type: unknown): type is ConditionType =>
   typeof type === 'string' && Object.hasOwn(CONDITION_TYPES, type);
 
 /** Sources that are no people; no person or token may report in their name. */

@@ -231,7 +231,7 @@ export const MACHINE_PARTS = {
   },
   /** See `acceptance.ts`. */
   acceptance: {
-    state: ['text', 'x.state', '`due`, `passed` or `failed`.'],
+    state: ['text', 'x.state', '`waiting`, `due`, `passed` or `failed`.'],
     cause: ['text', 'x.cause', '`first`, `reinstalled`, `unretired`, `repaired` or `asked`.'],
     held: ['bool', 'x.held', 'While it is due, the machine stays out of pools if it is required.'],
     askedAtMs: ['ms', 'x.asked_at'],

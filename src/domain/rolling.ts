@@ -1,6 +1,7 @@
+import { acceptanceState, acceptanceText } from './acceptance.ts';
 import { currentHeartbeat } from './eligibility.ts';
 import { slot, type MachineId, type ProviderName } from './ids.ts';
-import type { GuardRow, SlotFacts } from './machine.ts';
+import type { GuardRow, MachineRow, SlotFacts } from './machine.ts';
 import type { LossPolicy } from './policy.ts';
 import { FLEET } from './recovery/guard-judgement.ts';
 import type { DrainMode, OrderVerb } from './verbs.ts';
@@ -162,11 +163,21 @@ function standingOf(roll: RollRow, at: RollSlot, scene: RollScene): Standing {
   const { loss, nowMs } = scene;
   const provedAtMs = order.settledAtMs! + PERIODS * loss.periodMs;
   const heardAtMs = currentHeartbeat(facts.row)?.atMs ?? -Infinity;
-  if (heardAtMs >= provedAtMs && scene.isHealthy(at)) return { kind: 'over' };
+  if (heardAtMs >= provedAtMs && scene.isHealthy(at))
+    return acceptedStanding(facts.row, order.createdAtMs, nowMs);
   const lastMs = provedAtMs + scene.patienceMs(at) + loss.firstHeartbeatMs;
   return nowMs > lastMs
     ? failed('it is not healthy again after its order')
     : waits('it is not healthy for long enough yet');
+}
+
+/** A healthy machine is over with an acceptance that its order caused. */
+function acceptedStanding({ acceptance }: MachineRow, sinceMs: number, nowMs: number): Standing {
+  if (!acceptance || acceptance.askedAtMs < sinceMs) return { kind: 'over' };
+  const why = acceptanceText(acceptance, nowMs);
+  if (why === null) return { kind: 'over' };
+  const isOpen = ['waiting', 'due'].includes(acceptanceState(acceptance, nowMs));
+  return isOpen ? waits(why) : failed(why);
 }
 
 /** Why the order is not submitted yet. */

@@ -41,10 +41,18 @@ export const EMPTY = {
   webhooks: { repository: { list: nothing, deliveries: nothing }, configured: [] },
   submission: {},
   conditions: { report: none, ofSlot: nothing },
+  acceptances: { read: nothing, begin: none },
   rolls: { create: none, list: nothing, read: nothing, step: none, control: none },
 } as unknown as Pick<
   ConsoleDeps,
-  'accounts' | 'events' | 'webhooks' | 'submission' | 'rolls' | 'conditions' | keyof ConsoleViews
+  | 'accounts'
+  | 'events'
+  | 'webhooks'
+  | 'submission'
+  | 'rolls'
+  | 'conditions'
+  | 'acceptances'
+  | keyof ConsoleViews
 >;
 
 /** A console of an empty fleet on a free loopback port, apart from the test's own parts. */

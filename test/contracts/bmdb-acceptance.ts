@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AcceptanceCheck, AcceptanceReport } from '../../src/domain/acceptance.ts';
+import { CASE_RULE } from '../../src/domain/cases.ts';
 import type { HeartbeatRecord } from '../../src/domain/heartbeat.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { hardwareReportCodec } from '../../src/wire/codec.ts';
@@ -28,8 +29,13 @@ export function acceptanceContract(s: BmdbStage): void {
     const acceptance = { id: request!.id, checks: [OK], found: {}, ...report };
     return send(id, { acceptance });
   };
-  const accept = async (id: MachineId) =>
-    applyRequest({ verb: 'accept', target: await s.target(id) }, why);
+  const accept = async (id: MachineId) => {
+    const outcome = await applyRequest({ verb: 'accept', target: await s.target(id) }, why);
+    expect(await send(id)).toBeNull();
+    expect((await read(id)).acceptance).toMatchObject({ state: 'waiting', cause: 'asked' });
+    await s.h.bmdb.acceptances.begin([id]);
+    return outcome;
+  };
   const linesOf = async (id: MachineId) =>
     (await s.h.events(id)).filter((line) => line.startsWith('accept'));
   const conditionsOf = async (id: MachineId) => {
@@ -94,7 +100,7 @@ export function acceptanceContract(s: BmdbStage): void {
       expect(handedOutAtMs).not.toBeNull();
       expect(await answer(id)).toBeNull();
       expect(await send(id)).toBeNull();
-      const detail = await s.h.bmdb.conditions.acceptanceOf(id, SIGNAL);
+      const detail = await s.h.bmdb.acceptances.read(id, SIGNAL);
       expect(detail).toEqual({ profile: { memoryGiB: 64 }, checks: [OK] });
       expect(await linesOf(id)).toEqual([
         'acceptanceAsked memory replaced',
@@ -134,6 +140,34 @@ export function acceptanceContract(s: BmdbStage): void {
         'conditionSet acceptance-failed: memory: 32 GiB, expected 64 GiB',
         'conditionCleared acceptance-failed: all checks passed',
       ]);
+    });
+
+    it('waits from the opening of a case by Shepherd until its repair is over', async () => {
+      const id = await addWell();
+      const { provided } = await read(id);
+      const at = { provider: provided!.provider, slotId: provided!.reservationId! };
+      const report = { ...at, machineId: id, type: 'disk-failing', source: 'agent', detail: '' };
+      const disk = { ...report, status: 'True', reason: 'sda', validForMs: null } as const;
+      await s.h.bmdb.conditions.report([disk]);
+      const opened = { ...at, machineId: id, title: 'disk-failing: sda' };
+      const first = await s.h.bmdb.cases.open({ ...opened, by: 'anna' });
+      expect((await read(id)).acceptance).toBeNull();
+      await s.h.bmdb.cases.close(first!.caseId, { by: 'anna', outcome: 'no case' });
+      await s.h.bmdb.cases.open({ ...opened, by: CASE_RULE });
+      const waiting = { state: 'waiting', cause: 'repaired', held: true };
+      expect((await read(id)).acceptance).toMatchObject(waiting);
+      expect(await send(id)).toBeNull();
+      const { askedAtMs } = (await read(id)).acceptance!;
+      await s.h.pass(MINUTE);
+      await s.h.bmdb.acceptances.begin([id]);
+      await s.h.bmdb.acceptances.begin([id]);
+      const { acceptance } = await read(id);
+      expect(acceptance).toMatchObject({ ...waiting, state: 'due' });
+      expect(acceptance!.askedAtMs).toBeGreaterThan(askedAtMs);
+      const ok: AcceptanceCheck = { ...OK, name: 'disk-failing', found: 'OK' };
+      await answer(id, { checks: [OK, ok] });
+      expect((await read(id)).acceptance).toMatchObject({ state: 'passed' });
+      expect(await conditionsOf(id)).toContain('disk-failing agent False');
     });
 
     it('counts an answer only for the present request', async () => {

@@ -24,6 +24,7 @@ it('opens one case for a machine that never comes back, however many daemons run
   const rowOf = () =>
     [...machines.values()].find(({ row }) => `${row.provided!.address}:22` === address)!.row;
   // Its system answers, but no agent starts on it.
+  const works = sick.run;
   sick.run = () => ({ exitCode: 127 });
   sick.killAgent();
   await pass(12 * HOUR);
@@ -50,6 +51,14 @@ it('opens one case for a machine that never comes back, however many daemons run
   await world.bmdb.requests.submit(requestFor({ verb: 'release', target, forgetHostKey: false }));
   await pass(12 * HOUR);
   expect(all(), 'it fails again').toMatchObject([{ outcome: 'new mainboard' }, open]);
+
+  Object.assign(sick, { run: works });
+  await world.bmdb.requests.submit(requestFor({ verb: 'release', target, forgetHostKey: false }));
+  await pass(HOUR);
+  expect(rowOf().acceptance).toMatchObject({ state: 'passed', cause: 'repaired' });
+  expect(all(), 'it is repaired').toMatchObject([{}, { closedBy: 'acceptance' }]);
+  await pass(12 * HOUR);
+  expect(openings()).toBe(2);
 
   await Promise.all([...daemons.map(({ daemon }) => daemon.stop()), pass(MINUTE)]);
   world.end();

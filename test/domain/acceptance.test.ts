@@ -40,6 +40,10 @@ test('is unknown half an hour after the hand-out', () => {
     'its acceptance failed: memory',
   );
   expect(acceptanceText(row({ state: 'passed' }), 0)).toBeNull();
+  const waiting = row({ state: 'waiting', cause: 'repaired' });
+  expect(acceptanceState(waiting, 1e9)).toBe('waiting');
+  expect(acceptanceText(waiting, 0)).toBe('its acceptance follows its repair');
+  expect(acceptanceText({ ...waiting, cause: 'asked' }, 0)).toMatch(/begins soon/);
 });
 
 const hold = createAcceptanceHolds({ [PROVIDER]: { required: true }, told: { required: false } });
@@ -56,6 +60,9 @@ function holdsOf(acceptance: AcceptanceRow | null, provider = PROVIDER, own: Hol
 test('keeps a machine out of pools only where acceptance is required', () => {
   const failed = row({ state: 'failed', held: false, reason: 'memory' });
   expect(holdsOf(failed)).toEqual(['no-serve acceptance: it was not accepted: memory']);
+  const waiting = row({ state: 'waiting', cause: 'repaired' });
+  expect(holdsOf(waiting)).toEqual(['no-serve acceptance: it is not accepted yet']);
+  expect(holdsOf({ ...waiting, held: false })).toEqual([]);
   expect(holdsOf(failed, providerName('told'))).toEqual([]);
   expect(holdsOf(failed, providerName('other'))).toEqual([]);
   expect(holdsOf(row())).toEqual(['no-serve acceptance: it is not accepted yet']);

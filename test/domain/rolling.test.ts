@@ -125,6 +125,33 @@ describe('a batch', () => {
     expect(plan({ nextAtMs: NOW_MS }).kind).toBe('order');
   });
 
+  test('waits for the acceptance that its order caused', () => {
+    const accepted = (state: string, askedAtMs: number, handedOutAtMs: number | null = null) => {
+      const acceptance = {
+        ...{ state, cause: 'reinstalled', held: true, askedAtMs, handedOutAtMs },
+        ...{ endedAtMs: null, reason: 'memory' },
+      };
+      const facts = (at: RollSlot) => {
+        const known = heardAt(at, NOW_MS);
+        return { ...known, row: { ...known.row!, acceptance } };
+      };
+      return plan({}, [LONG_AGO], { facts });
+    };
+    const since = LONG_AGO.createdAtMs;
+    expect(accepted('due', since - 1).kind).toBe('next');
+    expect(accepted('due', since)).toMatchObject({
+      kind: 'wait',
+      why: expect.stringMatching(/its acceptance is due$/),
+    });
+    expect(accepted('waiting', since).kind).toBe('wait');
+    expect(accepted('passed', since).kind).toBe('next');
+    expect(accepted('failed', since)).toMatchObject({
+      kind: 'stop',
+      failed: [{ why: 'its acceptance failed: memory' }],
+    });
+    expect(accepted('due', since, NOW_MS - 30 * MINUTE).kind).toBe('stop');
+  });
+
   test('ends the roll if it is the last', () => {
     const all = [LONG_AGO, LONG_AGO, LONG_AGO, LONG_AGO, LONG_AGO];
     expect(plan({ position: 3 }, all)).toEqual({ kind: 'done', failed: [] });

@@ -6,7 +6,7 @@ src/domain/acceptance.ts test/domain/acceptance.test.ts
   acceptance-unread-is-accepted: status === 'failed'[- || (status === 'unknown' && expected !== '')-],
   acceptance-without-checks-passes: if (checks.length === 0) return [-'nothing was checked'-]{+null+};
   acceptance-is-always-required: [-policies[provided.provider]?.required !== true-]{+policies === null+}
-  acceptance-that-a-person-asks-for-drains: (state === 'due'[- && !held-]{+ && state === null+})
+  acceptance-that-a-person-asks-for-drains: (isOpen[- && !held-]{+ && state === null+})
   acceptance-old-agents-stay-due: handedOutAtMs + ANSWER_MS [-<=-]{+<+} nowMs
 src/actors/mirror/state.ts test/actors/mirror/slices.test.ts -t not accepted
   acceptance-holds-are-forgotten-by-a-change: facts.set(patched.slot, [-withAcceptanceHold(patched)-]{+patched+});

@@ -8,10 +8,16 @@ src/domain/cases.ts test/domain/cases.test.ts
   cases-of-slots-that-operators-drain: kind === 'no-serve'[- && isByCondition(setBy)-]);
   cases-are-opened-beside-an-open-one: return [-last.closedAtMs !== null && -]sinceMs !== null
   cases-are-opened-again-at-once: [- && sinceMs > last.closedAtMs-];
+  cases-are-closed-by-an-older-acceptance: acceptance?.state === 'passed'[- && acceptance.askedAtMs > openedAtMs-];
+  cases-are-closed-by-a-failed-acceptance: closedAtMs === null && acceptance?.state [-===-]{+!==+} 'passed'
 src/actors/cases.ts test/daemon/cases.test.ts
   cases-are-never-opened-again: return (await events.latest(query, signal)).events.at(-1)?.atMs[- ??-]{+ && null ||+} null;
 src/actors/cases.ts test/actors/cases.test.ts
   cases-of-conditions-have-no-evidence: if (reason.sinceMs [-!==-]{+===+} null) drained
+  cases-are-closed-while-something-is-wrong: if (!known || [-reasons.length > 0 || -]!closesCase(
+  cases-are-closed-before-all-is-known: [-    if (!deps.isWhole()) return;\n-]
+  acceptance-before-the-end-of-the-repair: acceptance.cause === 'repaired' && [-reasons.length > 0-]{+reasons.length < 0+};
+  acceptance-outside-its-window: return isBroken[- || deps.waitsForWindow(facts)-] ? []
 src/actors/loops.ts test/actors/cases.test.ts
   cases-are-opened-by-every-daemon: [-      await leases.take(job, signal);\n-]
 src/adapters/bmdb/pg/cases/repository.ts test/adapters/bmdb/pg/contract-events.test.ts -t repair cases

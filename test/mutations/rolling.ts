@@ -9,6 +9,8 @@ src/domain/rolling.ts test/domain/rolling.test.ts
   a-roll-orders-twice: if ([-!order-]{+order?.state !== 'refused'+}) return beforeOrder
   a-roll-trusts-the-first-heartbeat: order.settledAtMs! + [-PERIODS * loss.periodMs-]{+0+};
   a-roll-waits-for-ever: return nowMs > [-lastMs-]{+Infinity+}
+  a-roll-goes-on-without-acceptance: acceptance.askedAtMs [-<-]{+>=+} sinceMs
+  a-roll-trusts-an-agent-without-an-answer: return isOpen ? waits(why) : [-failed-]{+waits+}(why);
   a-roll-forgets-its-canary: position === 0 && [-canary > 0-]{+canary < 0+}
   an-old-condition-is-a-failure: [- && sinceMs >= order.createdAtMs-],
   a-batch-may-be-empty: return Math.max([-1-]{+0+}, Math.min

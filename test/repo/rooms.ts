@@ -209,7 +209,7 @@ export const PG: LargeRoom = {
       'recovery',
       'requests',
     ),
-    cases: room('repairs of machines, with evidence and notes', 'events'),
+    cases: room('repairs of machines, with evidence and notes', 'events', 'recovery'),
     conditions: room('conditions of machines, reported and read'),
     heartbeats: room('heartbeats and reports of agents, in batches', 'conditions'),
     reading: room('reads rows and changes', 'balancing', 'conditions', 'guard', 'requests'),

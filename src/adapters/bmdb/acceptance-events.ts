@@ -1,4 +1,5 @@
-import type { ReportedCondition } from '../../domain/conditions.ts';
+import type { AcceptanceCheck } from '../../domain/acceptance.ts';
+import { isConditionType, type ReportedCondition } from '../../domain/conditions.ts';
 import { HARDWARE_COMPLETE } from './missing-hardware.ts';
 
 /** What the result of an acceptance leaves behind. @param why it failed; empty: it passed. */
@@ -14,6 +15,12 @@ export const failedCondition = (why: string): ReportedCondition => ({
   ...{ type: 'acceptance-failed', status: why === '' ? 'False' : 'True', detail: '' },
   reason: why === '' ? 'all checks passed' : why,
 });
+
+/** What a passed check proves, whatever the agent reported before. */
+export const provenConditions = (checks: readonly AcceptanceCheck[]): ReportedCondition[] =>
+  checks.flatMap(({ name: type, status, found: reason }) =>
+    status === 'ok' && isConditionType(type) ? [{ type, status: 'False', reason, detail: '' }] : [],
+  );
 
 /** The present parts are accepted. */
 export const PARTS_ACCEPTED: ReportedCondition = {

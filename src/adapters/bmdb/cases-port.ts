@@ -6,7 +6,7 @@ import type { ProviderName } from '../../domain/ids.ts';
  * event in its transaction.
  */
 export interface CaseRepository {
-  /** @returns null: the slot has an open case. */
+  /** One by Shepherd makes an acceptance of the machine wait. @returns null: the slot has an open case. */
   open(opened: NewCase): Promise<RepairCase | null>;
   /** @returns the case; null: there is no such case. */
   update(caseId: string, change: CaseChange): Promise<RepairCase | null>;

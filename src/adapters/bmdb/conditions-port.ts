@@ -1,4 +1,3 @@
-import type { AcceptanceCheck, AcceptanceProfile } from '../../domain/acceptance.ts';
 import type { ConditionRow, ConditionStatus } from '../../domain/conditions.ts';
 import type { MachineId, ProviderName } from '../../domain/ids.ts';
 
@@ -15,14 +14,6 @@ export interface ConditionRepository {
     slot: { readonly provider: ProviderName; readonly slotId: string },
     signal: AbortSignal,
   ): Promise<readonly ConditionRow[]>;
-  /** The checks of a machine's current acceptance; null: none was ever requested. */
-  acceptanceOf(machine: MachineId, signal: AbortSignal): Promise<AcceptanceDetail | null>;
-}
-
-export interface AcceptanceDetail {
-  /** What was requested; null: its agent has not got the request. */
-  readonly profile: AcceptanceProfile | null;
-  readonly checks: readonly AcceptanceCheck[];
 }
 
 export interface ConditionReport {

@@ -21,6 +21,7 @@ import type { Replacement } from '../../domain/provisioning/replacement.ts';
 import type { GuardChange, GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';
 import type { AccessRepository } from './access-port.ts';
+import type { AcceptanceRepository } from './acceptance-port.ts';
 import type { CaseRepository } from './cases-port.ts';
 import type { ConditionRepository } from './conditions-port.ts';
 import type { BalancingRepository } from './balancing-port.ts';
@@ -31,6 +32,7 @@ import type { RequestRepository, RequestState } from './requests-port.ts';
 import type { Work } from './work-port.ts';
 import type { BmdbInspection, DaemonAbout } from './inspection-port.ts';
 
+export type * from './acceptance-port.ts';
 export type * from './access-port.ts';
 export type * from './balancing-port.ts';
 export { CASE_LINES_MAX, CASES_KEPT_DAYS, CASES_MAX, EVIDENCE_KEPT_DAYS } from './cases-port.ts';
@@ -83,6 +85,7 @@ export interface Bmdb {
   readonly records: RecordStore;
   /** What is known to be wrong with machines. */
   readonly conditions: ConditionRepository;
+  readonly acceptances: AcceptanceRepository;
   /** Repairs of broken machines. */
   readonly cases: CaseRepository;
   /** Requests of operators. */

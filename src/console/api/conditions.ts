@@ -1,5 +1,9 @@
 import { z } from 'zod';
-import type { ConditionReport, ConditionRepository } from '../../adapters/bmdb/port.ts';
+import type {
+  AcceptanceRepository,
+  ConditionReport,
+  ConditionRepository,
+} from '../../adapters/bmdb/port.ts';
 import { ACCEPTANCE_SOURCE, CHECK_STATUSES } from '../../domain/acceptance.ts';
 import {
   AGENT_SOURCE,
@@ -65,10 +69,11 @@ const neverAborted = () => new AbortController().signal;
 export interface ConditionsDeps {
   readonly fleet: FleetView;
   readonly conditions: ConditionRepository;
+  readonly acceptances: Pick<AcceptanceRepository, 'read'>;
 }
 
 /** `machines/{provider}/{slot}/conditions`: what is known to be wrong with a machine. */
-export function addConditions(api: Api, { fleet, conditions }: ConditionsDeps): void {
+export function addConditions(api: Api, { fleet, conditions, acceptances }: ConditionsDeps): void {
   const ofSlot = async ({ view }: MachineEntry, signal = neverAborted()) => {
     const place = { provider: view.provider, slotId: slotIdOf(view.slot) };
     const rows = await conditions.ofSlot(place, signal);
@@ -103,7 +108,7 @@ export function addConditions(api: Api, { fleet, conditions }: ConditionsDeps): 
     async ({ params, signal }) => {
       const { acceptance } = machineDetail(requireMachine(fleet, params), fleet);
       const { machineId } = requireMachine(fleet, params).view;
-      const detail = machineId && (await conditions.acceptanceOf(machineId, signal));
+      const detail = machineId && (await acceptances.read(machineId, signal));
       if (!acceptance || !detail) throw new Problem('not-found', 'No acceptance was requested yet');
       return { acceptance, checks: detail.checks };
     },

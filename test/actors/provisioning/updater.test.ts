@@ -81,7 +81,6 @@ beforeEach(() => {
       conditions: {
         report: async (reports) => void reported.push(reports),
         ofSlot: () => Promise.reject(new Error('nobody needs it')),
-        acceptanceOf: () => Promise.reject(new Error('nobody needs it')),
       },
     },
     clock,

@@ -175,8 +175,8 @@ test('the acceptance of a machine is shown with its checks', async () => {
     facts: (name: string) => (name.endsWith('/a') ? slotFacts({ row }) : undefined),
     standing: () => ({ effect: 'tell', suspicious: false }) as const,
   };
-  const acceptanceOf = async () => ({ profile: null, checks });
-  const shown = await openStand({ fleet, conditions: { ...bmdb.conditions, acceptanceOf } });
+  const acceptances = { ...bmdb.acceptances, read: async () => ({ profile: null, checks }) };
+  const shown = await openStand({ fleet, conditions: bmdb.conditions, acceptances });
   const { token } = await shown.token('viewer');
   const ask = async (path: string) => shown.ask(`api/v1/machines/equinix/${path}`, { token });
   const answer = await ask('a/acceptance');

@@ -1,6 +1,7 @@
 import {
   ACCEPTANCE_SOURCE,
   ANSWER_MS,
+  firstState,
   whyNotAccepted,
   type AcceptanceCause,
   type AcceptanceCheck,
@@ -14,12 +15,30 @@ import {
   acceptedLine,
   failedCondition,
   PARTS_ACCEPTED,
+  provenConditions,
 } from '../../../src/adapters/bmdb/acceptance-events.ts';
+import type { AcceptanceRepository } from '../../../src/adapters/bmdb/port.ts';
 import { AGENT_SOURCE } from '../../../src/domain/conditions.ts';
 import { reportCondition } from './conditions.ts';
 import { plain } from './plain.ts';
 import { writeEvent } from './records.ts';
 import { patch, type MemMachine, type Memory } from './tables.ts';
+
+/** See `AcceptanceRepository`. */
+export const createAcceptanceRepository = (memory: Memory): AcceptanceRepository => ({
+  read: async (machine) => {
+    const found = memory.machines.get(machine)?.acceptance;
+    return found ? { profile: found.profile, checks: found.checks } : null;
+  },
+  begin: async (machines) => {
+    for (const id of machines) {
+      const machine = memory.machines.get(id);
+      if (machine?.row.acceptance?.state !== 'waiting') continue;
+      change(machine, { state: 'due', askedAtMs: memory.now() });
+      memory.touch(id);
+    }
+  },
+});
 
 /** The columns of an acceptance that are no part of the machine's row. */
 export interface MemAcceptance {
@@ -36,10 +55,11 @@ export function requestAcceptance(
   cause: AcceptanceCause,
 ): void {
   const before = machine.row.acceptance;
-  const stays = before?.state === 'failed' || (before?.state === 'due' && before.held);
+  const isPassed = before?.state === 'passed';
+  const stays = before?.state === 'failed' || (before?.held && !isPassed);
   patch(machine, {
     acceptance: {
-      ...{ state: 'due', cause, held: cause !== 'asked' || stays === true, reason: '' },
+      ...{ state: firstState(cause), cause, held: cause !== 'asked' || stays === true, reason: '' },
       ...{ askedAtMs: memory.now(), handedOutAtMs: null, endedAtMs: null },
     },
   });
@@ -78,9 +98,11 @@ export function storeAcceptance(
   const common = { provider: provided.provider, slotId, machineId, validForMs: null };
   const own = { ...failedCondition(why ?? ''), source: ACCEPTANCE_SOURCE };
   reportCondition(memory, { ...common, ...own });
-  if (why === null && machine.completeReport) {
+  if (why === null) {
+    const parts = machine.completeReport ? [PARTS_ACCEPTED] : [];
     machine.completeReport = null;
-    reportCondition(memory, { ...common, ...PARTS_ACCEPTED, source: AGENT_SOURCE });
+    for (const each of [...provenConditions(report.checks), ...parts])
+      reportCondition(memory, { ...common, ...each, source: AGENT_SOURCE });
   }
   memory.touch(machineId);
 }

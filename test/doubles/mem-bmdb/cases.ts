@@ -1,4 +1,5 @@
 import {
+  CASE_RULE,
   CASE_TEXT_MAX,
   EVIDENCE_LEAD_MS,
   type CaseLine,
@@ -13,6 +14,8 @@ import {
   EVIDENCE_KEPT_DAYS,
 } from '../../../src/adapters/bmdb/port.ts';
 import type { CaseRepository } from '../../../src/adapters/bmdb/port.ts';
+import type { MachineId } from '../../../src/domain/ids.ts';
+import { requestAcceptance } from './acceptances.ts';
 import { tell } from './events.ts';
 import { plain } from './plain.ts';
 import type { Memory } from './tables.ts';
@@ -50,6 +53,8 @@ export function createCaseRepository(memory: Memory): CaseRepository {
         ...{ closedAtMs: null, closedBy: null, outcome: null },
       });
       memory.cases.push(added);
+      const machine = memory.machines.get(added.machineId ?? ('' as MachineId));
+      if (by === CASE_RULE && machine) requestAcceptance(memory, machine, 'repaired');
       tellCase(memory, added, { type: 'case.opened', actor: by, reason: opened.title });
       return added;
     },

@@ -35,10 +35,6 @@ export const createConditionRepository = (memory: Memory): ConditionRepository =
     sorted(memory.conditions.values()).filter(
       (each) => each.provider === provider && each.slotId === slotId,
     ),
-  acceptanceOf: async (machine) => {
-    const found = memory.machines.get(machine)?.acceptance;
-    return found ? { profile: found.profile, checks: found.checks } : null;
-  },
 });
 
 export function reportCondition(memory: Memory, report: ConditionReport): void {

@@ -1,6 +1,7 @@
 import { Cancelled } from '../../../src/domain/errors.ts';
 import { createAccessRepository } from './access.ts';
 import { createWebhookRepository } from './webhooks.ts';
+import { createAcceptanceRepository } from './acceptances.ts';
 import { createCaseRepository } from './cases.ts';
 import { createConditionRepository } from './conditions.ts';
 import { createEventRepository } from './events.ts';
@@ -58,6 +59,7 @@ export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
     rolls: behind(check, createRolls(memory)),
     guard: behind(check, createGuardRepository(memory)),
     events: { ...behind(check, plainRepository(events)), waitingMs: events.waitingMs },
+    acceptances: behind(check, createAcceptanceRepository(memory)),
     webhooks: behind(check, createWebhookRepository(memory)),
     access: behind(check, createAccessRepository(memory)),
     inspection: behind(check, createInspection(memory)),

@@ -10,6 +10,7 @@ import type { Log } from '../../log/port.ts';
 import { silentMetrics, type Metrics } from '../../metrics/port.ts';
 import { createAccessRepository } from './access/login-codes.ts';
 import { createBatches } from './batches.ts';
+import { createAcceptanceRepository } from './recovery/acceptances.ts';
 import { createCaseRepository } from './cases/repository.ts';
 import { createConditionRepository } from './conditions/repository.ts';
 import { readChanges, statements as changes } from './reading/changes.ts';
@@ -139,6 +140,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     listings: createListingRepository(db),
     records: createRecordStore(db),
     conditions: createConditionRepository(db),
+    acceptances: createAcceptanceRepository(db),
     cases: createCaseRepository(db),
     requests: createRequests(db),
     rolls: createRolls(db),

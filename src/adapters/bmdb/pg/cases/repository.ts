@@ -1,4 +1,9 @@
-import { CASE_TEXT_MAX, EVIDENCE_LEAD_MS, type RepairCase } from '../../../../domain/cases.ts';
+import {
+  CASE_RULE,
+  CASE_TEXT_MAX,
+  EVIDENCE_LEAD_MS,
+  type RepairCase,
+} from '../../../../domain/cases.ts';
 import type { CaseLineKind } from '../../../../domain/cases.ts';
 import type { EventDetails, EventType } from '../../../../domain/events/fleet-event.ts';
 import { plainText } from '../../../../lib/texts.ts';
@@ -10,6 +15,7 @@ import {
   type CaseRepository,
 } from '../../cases-port.ts';
 import { writeFleetEvents } from '../events/write.ts';
+import { requestAcceptances } from '../recovery/acceptances.ts';
 import type { Database, Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
 import { type As, named, selection, statement } from '../statement.ts';
@@ -160,8 +166,15 @@ export function createCaseRepository(db: Database): CaseRepository {
     });
   return {
     open: (opened) =>
-      change('open a case', { type: 'case.opened', actor: opened.by, reason: opened.title }, (q) =>
-        q.rows(statements.open, opened),
+      change(
+        'open a case',
+        { type: 'case.opened', actor: opened.by, reason: opened.title },
+        async (q) => {
+          const [added] = await q.rows(statements.open, opened);
+          const { openedBy, machineId: id = null } = added ?? {};
+          if (openedBy === CASE_RULE && id !== null) await requestAcceptances(q, [id], 'repaired');
+          return added ? [added] : [];
+        },
       ),
     update: (caseId, { by, part, ticketUrl }) =>
       change(

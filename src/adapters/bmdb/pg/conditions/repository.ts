@@ -1,8 +1,4 @@
-import {
-  ACCEPTANCE_SOURCE,
-  type AcceptanceCheck,
-  type AcceptanceProfile,
-} from '../../../../domain/acceptance.ts';
+import { ACCEPTANCE_SOURCE } from '../../../../domain/acceptance.ts';
 import {
   AGENT_SOURCE,
   PROVIDER_SOURCE,
@@ -40,15 +36,6 @@ export const statements = named('conditions', {
     text: ({ provider, slot }) =>
       `SELECT ${CONDITION.sql} FROM machine_conditions c
        WHERE c.provider = ${provider} AND c.slot_id = ${slot} ${BY_NAME}`,
-  }),
-  acceptance: statement({
-    params: { machine: 'uuid' },
-    columns: {
-      profile: 'jsonb?' as As<'jsonb?', AcceptanceProfile | null>,
-      checks: 'jsonb' as As<'jsonb', readonly AcceptanceCheck[]>,
-    },
-    text: ({ machine }) =>
-      `SELECT profile, checks FROM machine_acceptances WHERE machine_id = ${machine}`,
   }),
   /** Reports of the same type and source wait for each other, in one order. */
   report: statement({
@@ -104,11 +91,4 @@ export const createConditionRepository = (db: Database): ConditionRepository => 
     db.transact({ doing: 'read conditions', isolation: 'READ COMMITTED', signal }, (q) =>
       q.rows(statements.ofSlot, { provider, slot }),
     ),
-  acceptanceOf: (machine, signal) => {
-    const doing = `read the acceptance of ${machine}`;
-    return db.transact({ doing, isolation: 'READ COMMITTED', signal }, async (q) => {
-      const [found] = await q.rows(statements.acceptance, { machine });
-      return found ?? null;
-    });
-  },
 });

@@ -8,7 +8,12 @@ import {
 } from '../../../../domain/acceptance.ts';
 import { AGENT_SOURCE } from '../../../../domain/conditions.ts';
 import { machineId } from '../../../../domain/ids.ts';
-import { acceptedLine, PARTS_ACCEPTED, failedCondition } from '../../acceptance-events.ts';
+import {
+  acceptedLine,
+  failedCondition,
+  PARTS_ACCEPTED,
+  provenConditions,
+} from '../../acceptance-events.ts';
 import { writeConditions } from '../conditions/repository.ts';
 import { SLOT_ID } from '../eligibility.ts';
 import type { Queries } from '../pool.ts';
@@ -98,8 +103,9 @@ export async function writeAcceptances(q: Queries, beats: Beats): Promise<void> 
     ended.flatMap(({ machine_id: id, provider, slot_id: slotId }) => {
       const common = { provider, slotId, machineId: machineId(id), validForMs: null };
       const own = { ...common, ...failedCondition(whyOf.get(id)!), source: ACCEPTANCE_SOURCE };
-      const parts = { ...common, ...PARTS_ACCEPTED, source: AGENT_SOURCE };
-      return complete.has(id) ? [own, parts] : [own];
+      const proven = whyOf.get(id) === '' ? provenConditions(reports.get(id)!.checks) : [];
+      const parts = complete.has(id) ? [...proven, PARTS_ACCEPTED] : proven;
+      return [own, ...parts.map((each) => ({ ...common, ...each, source: AGENT_SOURCE }))];
     }),
   );
 }

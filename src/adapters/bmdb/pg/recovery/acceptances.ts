@@ -1,11 +1,17 @@
-import type { AcceptanceCause } from '../../../../domain/acceptance.ts';
-import type { Queries } from '../pool.ts';
-import { named, statement } from '../statement.ts';
+import {
+  firstState,
+  type AcceptanceCause,
+  type AcceptanceCheck,
+  type AcceptanceProfile,
+} from '../../../../domain/acceptance.ts';
+import type { AcceptanceRepository } from '../../acceptance-port.ts';
+import type { Database, Queries } from '../pool.ts';
+import { type As, named, statement } from '../statement.ts';
 
 /** The end of an upsert: a new request replaces the last one, but keeps its inventory. */
 const REPLACE = (held: string) => `ON CONFLICT (machine_id) DO UPDATE SET id = excluded.id,
-  cause = excluded.cause, held = ${held}, asked_at = now(), handed_out_at = NULL, state = 'due',
-  reason = '', checks = '[]', ended_at = NULL`;
+  cause = excluded.cause, held = ${held}, asked_at = now(), handed_out_at = NULL,
+  state = excluded.state, reason = '', checks = '[]', ended_at = NULL`;
 
 /**
  * Of agents that start: a machine's first start makes an acceptance due. A machine whose agent has
@@ -24,13 +30,41 @@ export const ACCEPTANCES_OF_STARTS = `accepting AS (
 
 export const statements = named('acceptance-requests', {
   /** For a person, a machine that serves keeps serving until the result. */
-  due: statement({
-    params: { machines: 'uuid[]', cause: 'text' },
-    text: ({ machines, cause }) =>
-      `INSERT INTO machine_acceptances AS x (machine_id, cause, held)
-       SELECT machine_id, ${cause}, ${cause} <> 'asked' FROM unnest(${machines}) AS m (machine_id)
-       ORDER BY 1 ${REPLACE(`excluded.held OR x.state = 'failed' OR (x.state = 'due' AND x.held)`)}`,
+  request: statement({
+    params: { machines: 'uuid[]', cause: 'text', state: 'text' },
+    text: ({ machines, cause, state }) =>
+      `INSERT INTO machine_acceptances AS x (machine_id, cause, held, state)
+       SELECT machine_id, ${cause}, ${cause} <> 'asked', ${state}
+       FROM machines WHERE machine_id = ANY (${machines}) ORDER BY 1
+       ${REPLACE(`excluded.held OR x.state = 'failed' OR (x.state <> 'passed' AND x.held)`)}`,
   }),
+  begin: statement({
+    params: { machines: 'uuid[]' },
+    text: ({ machines }) =>
+      `UPDATE machine_acceptances SET state = 'due', asked_at = now()
+       WHERE machine_id = ANY (${machines}) AND state = 'waiting'`,
+  }),
+  read: statement({
+    params: { machine: 'uuid' },
+    columns: {
+      profile: 'jsonb?' as As<'jsonb?', AcceptanceProfile | null>,
+      checks: 'jsonb' as As<'jsonb', readonly AcceptanceCheck[]>,
+    },
+    text: ({ machine }) =>
+      `SELECT profile, checks FROM machine_acceptances WHERE machine_id = ${machine}`,
+  }),
+});
+
+/** See `AcceptanceRepository`. */
+export const createAcceptanceRepository = (db: Database): AcceptanceRepository => ({
+  read: async (machine, signal) => {
+    const how = { doing: `read the acceptance of ${machine}`, signal };
+    const [found = null] = await db.once(how, statements.read, { machine });
+    return found;
+  },
+  begin: async (machines) => {
+    await db.commit({ doing: 'begin acceptances' }, statements.begin, { machines: [...machines] });
+  },
 });
 
 /** Requests acceptances, in the transaction that makes them necessary. */
@@ -39,5 +73,7 @@ export async function requestAcceptances(
   machines: readonly string[],
   cause: AcceptanceCause,
 ): Promise<void> {
-  if (machines.length > 0) await q.run(statements.due, { machines: [...machines], cause });
+  const state = firstState(cause);
+  if (machines.length > 0)
+    await q.run(statements.request, { machines: [...machines], cause, state });
 }
