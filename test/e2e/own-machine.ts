@@ -139,18 +139,15 @@ const DISK = {
   'device/model': 'WDC WD1003FBYX-0',
 };
 
-/** Bits of smartctl(8): the disk is failing, an attribute is below its threshold, errors are logged. */
-const FAILING_STATUS = 0b0101_1000;
+/** Bits of smartctl(8): the disk is failing, and an attribute is below its threshold. */
+const FAILING_STATUS = 0b0001_1000;
 
 /** As smartctl 7.3 prints it (`json_format_version` 1.0), without what nobody reads. */
 const smartOf = ({ serial, isFailing }: OwnDisk) => ({
-  json_format_version: [1, 0],
+  ...{ json_format_version: [1, 0], serial_number: serial },
   smartctl: { version: [7, 3], exit_status: isFailing ? FAILING_STATUS : 0 },
   device: { name: '/dev/sda', info_name: '/dev/sda [SAT]', type: 'sat', protocol: 'ATA' },
-  model_name: 'WDC WD1003FBYX-01Y7B0',
-  serial_number: serial,
-  smart_support: { available: true, enabled: true },
-  smart_status: { passed: !isFailing },
+  ...{ smart_support: { available: true, enabled: true }, smart_status: { passed: !isFailing } },
   ata_smart_attributes: {
     revision: 16,
     table: [
@@ -160,7 +157,6 @@ const smartOf = ({ serial, isFailing }: OwnDisk) => ({
       attribute(198, 'Offline_Uncorrectable', 0),
     ],
   },
-  ata_smart_error_log: { summary: { revision: 1, count: isFailing ? 84 : 0 } },
 });
 
 const attribute = (id: number, name: string, raw: number, hasFailed = false) => ({
@@ -177,10 +173,7 @@ const sshdConfig = ({ dir, address, port }: OwnMachineOptions): string =>
     'PidFile none',
     'StrictModes no',
     'UsePAM no',
-    'UseDNS no',
     'PermitRootLogin prohibit-password',
-    'PasswordAuthentication no',
-    'KbdInteractiveAuthentication no',
     `SetEnv HOME=/mnt PATH=${dirname(process.execPath)}:${PATH}`,
     'Subsystem sftp internal-sftp',
     '',

@@ -23,8 +23,7 @@ const blockWith = (text: string): string => {
   expect(more).toEqual([]);
   return found!.text;
 };
-const CASE_COMMANDS = blockWith('shepherd case list').trim().split('\n');
-const [LIST, NOTE, LINK, CLOSE] = CASE_COMMANDS as [string, string, string, string];
+const [LIST, NOTE, LINK] = blockWith('shepherd case list').split('\n') as [string, string, string];
 const CONDITIONS = blockWith('disk-failing: drain');
 /** The case in the document's commands. */
 const CASE = / 12 /;
@@ -152,8 +151,6 @@ describe.runIf(
       await expect.poll(serving, WAIT).toEqual(NAMES.filter((name) => name !== SICK));
       await becomes('shepherd lb status api', `${SICK_SLOT} +drained .*\n +condition disk-failing`);
       expect(await types(`shepherd machine explain ${SICK}`)).toEqual(showing('disk-failing'));
-      const suspects = await types('shepherd machines --filter condition:disk-failing -o name');
-      expect(suspects).toBe(`${SICK_SLOT}\n`);
 
       await becomes(LIST, `${SICK_SLOT} .*disk-failing: .*OLD-${SICK}`);
       const [id] = JSON.parse(await types(`${LIST} -o json`)).cases.map(
@@ -187,13 +184,9 @@ describe.runIf(
       await expect.poll(serving, WAIT).toEqual(NAMES);
       await becomes('shepherd lb status api', `${SICK_SLOT} +active`);
 
-      await types(aboutIt(CLOSE));
       await becomes(LIST, '^no cases\n$');
       const closed = await types(`shepherd case show ${id}`);
-      expect(closed).toEqual(showing(`closed +.* by ${CLOSED_BY}`, 'outcome '));
+      expect(closed).toEqual(showing('closed .* by acceptance\noutcome '));
     },
   );
 });
-
-/** Who closes the case. */
-const CLOSED_BY = 'token:ann';
