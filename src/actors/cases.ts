@@ -18,6 +18,8 @@ export interface CasesDeps extends JobDeps {
   readonly acceptances: Pick<AcceptanceRepository, 'begin'>;
   readonly events: Pick<EventRepository, 'latest'>;
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
+  /** From a machine that no recovery visits. Never rejects. */
+  readonly takeEvidence: (facts: SlotFacts, signal: AbortSignal) => Promise<void>;
   /** False: this daemon does not know all machines yet. */
   readonly isWhole: () => boolean;
   /** Whether the machine's acceptance must wait for a maintenance window. */
@@ -43,8 +45,11 @@ export function openCases(deps: CasesDeps, signal: AbortSignal): Promise<void> {
     await beginAcceptances(deps, all);
     const known = await deps.cases.list({ state: 'latest' }, signal);
     const latest = new Map(known.map((each) => [slot(each.provider, each.slotId), each]));
-    await openDue(deps, all, latest, signal);
+    const drained = await openDue(deps, all, latest, signal);
     await closeAccepted(deps, all, latest);
+    for (const { facts } of all) {
+      if (drained.includes(facts.slot)) await deps.takeEvidence(facts, signal);
+    }
   };
   return repeatJob(deps, job, look, signal);
 }
@@ -79,12 +84,14 @@ async function closeAccepted(
   }
 }
 
+/** @returns slots with a new case whose machines a condition drains. */
 async function openDue(
   deps: CasesDeps,
   all: readonly Found[],
   latest: Latest,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly Slot[]> {
+  const drained: Slot[] = [];
   for (const reason of all.flatMap(({ reasons }) => reasons)) {
     const name = slot(reason.provider, reason.slotId);
     const last = latest.get(name);
@@ -94,7 +101,9 @@ async function openDue(
     const opened = await deps.cases.open({ ...about, by: CASE_RULE });
     if (!opened) continue;
     deps.log.warn({ slot: name, case: opened.caseId, title: opened.title }, 'a case is opened');
+    if (reason.sinceMs !== null) drained.push(name);
   }
+  return drained;
 }
 
 /** The last quarantine since the last case was closed; null: none, or nobody has to know. */

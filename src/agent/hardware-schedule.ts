@@ -29,7 +29,7 @@ export interface Carried {
 /**
  * Decides which heartbeats carry the hardware report, and which the conditions. Skips the first
  * heartbeat, then uses each until one succeeds. Repeats both once a day, on request, and each after
- * a change.
+ * a change. An acceptance is a request, too.
  */
 export function createHardwareSchedule(deps: HardwareScheduleDeps) {
   const { collect, judge = () => [], now, log } = deps;
@@ -38,11 +38,10 @@ export function createHardwareSchedule(deps: HardwareScheduleDeps) {
   let deliveredHash: string | null = null;
   let deliveredConditions: string | null = null;
   let isDue = true;
-  let isCollecting = false;
+  let collecting: Promise<void> | null = null;
   let [againAtMs, checkAtMs] = [Infinity, -Infinity];
 
   const check = async () => {
-    isCollecting = true;
     checkAtMs = now() + CHECK_MS;
     try {
       const fresh = await collect();
@@ -54,10 +53,16 @@ export function createHardwareSchedule(deps: HardwareScheduleDeps) {
     } catch (error) {
       log(`no hardware report: ${error instanceof Error ? error.message : String(error)}`);
     } finally {
-      isCollecting = false;
+      collecting = null;
     }
   };
+  /** Repeats both with the next heartbeat. Never rejects. */
+  const look = (): Promise<void> => {
+    isDue = true;
+    return (collecting ??= check());
+  };
   return {
+    look,
     /** The report for the next heartbeat; null: none. */
     get report(): HardwareReport | null {
       return report;
@@ -77,9 +82,9 @@ export function createHardwareSchedule(deps: HardwareScheduleDeps) {
       if (carried.conditions) deliveredConditions = hashOfConditions(carried.conditions);
       if (conditions === carried.conditions) conditions = null;
       isDue ||= wanted || now() >= againAtMs;
-      if (isCollecting || report) return;
+      if (collecting || report) return;
       // Heartbeats do not wait, because the called programs may be slow.
-      if (isDue || now() >= checkAtMs) void check();
+      if (isDue || now() >= checkAtMs) collecting = check();
     },
   };
 }

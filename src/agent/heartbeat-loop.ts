@@ -89,9 +89,6 @@ function createTurn(deps: HeartbeatLoopDeps) {
     onResult: () => wake.abort(),
     sleep: (delayMs, signal) => time.sleep(delayMs, signal),
   });
-  const acceptance = deps.accept
-    ? createAcceptance({ run: deps.accept, onResult: () => wake.abort() })
-    : null;
   let skewMs: number | null = null;
   const hardware = createHardwareSchedule({
     collect: deps.hardwareReport,
@@ -99,6 +96,13 @@ function createTurn(deps: HeartbeatLoopDeps) {
     now: () => time.now(),
     log,
   });
+  const { accept: check } = deps;
+  /** The server gets the result together with what the machine has now, for example a new disk. */
+  const run: AcceptanceRunner = async (...request) => {
+    await hardware.look();
+    return check!(...request);
+  };
+  const acceptance = check ? createAcceptance({ run, onResult: () => wake.abort() }) : null;
   const failing = createFailureTrack(deps);
   let periodMs = PERIOD_MS;
   let isHardwareLeftOut = false;

@@ -1,4 +1,5 @@
 import { CASES_JOB, openCases } from '../actors/cases.ts';
+import { visitForEvidence } from '../actors/tasks/evidence.ts';
 import { acceptancePolicies } from '../config.ts';
 import { isInForce } from '../domain/eligibility.ts';
 import type { SlotFacts } from '../domain/machine.ts';
@@ -9,7 +10,9 @@ const PERIOD_MS = 15_000;
 
 /** Carries on repair cases while the daemon runs and has the job; never stops the supervisor. */
 export function startCases(parts: DaemonParts): void {
-  const { bmdb, mirror, loops, log, closer, config } = parts;
+  const { bmdb, mirror, loops, closer, config } = parts;
+  const log = parts.log.child({ component: 'cases' });
+  const given = { ...parts, cases: bmdb.cases, nowMs: mirror.nowMs, log, ssh: config.ssh };
   const policies = acceptancePolicies(config.providers);
   const barOf = windowBar(parts);
   // An acceptance that reads disks is load. A machine outside its pools serves nobody.
@@ -20,10 +23,10 @@ export function startCases(parts: DaemonParts): void {
   const stopping = new AbortController();
   const opening = openCases(
     {
-      ...{ ...parts, cases: bmdb.cases, acceptances: bmdb.acceptances, events: bmdb.events },
-      ...{ facts: mirror.facts, isWhole: mirror.isWhole, nowMs: mirror.nowMs, waitsForWindow },
+      ...{ ...given, acceptances: bmdb.acceptances, events: bmdb.events },
+      ...{ facts: mirror.facts, isWhole: mirror.isWhole, waitsForWindow },
+      takeEvidence: (...machine) => visitForEvidence(given, ...machine),
       loop: loops.of('cases', PERIOD_MS, CASES_JOB),
-      log: log.child({ component: 'cases' }),
       periodMs: PERIOD_MS,
     },
     stopping.signal,

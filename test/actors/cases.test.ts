@@ -10,6 +10,8 @@ import {
   settled,
 } from '../doubles/simulated-clock.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import type { RepairCase } from '../../src/domain/cases.ts';
+import { conditionRow } from '../support/conditions.ts';
 import { hold, machineRow, SLOT, slotFacts } from '../support/facts.ts';
 
 const MINUTE = 60_000;
@@ -24,6 +26,7 @@ function begin() {
   const whole = { now: true };
   const window = { isClosed: false };
   const facts = new Map([[SLOT, slotFacts({ row: machineRow({ quarantine }) })]]);
+  const visited: string[] = [];
   const stopping = new AbortController();
   const log = recordingLog();
   const running = openCases(
@@ -38,6 +41,7 @@ function begin() {
       },
       leases: { take: () => job.promise },
       facts: () => facts,
+      takeEvidence: async ({ slot }) => void visited.push(slot),
       isWhole: () => whole.now,
       waitsForWindow: () => window.isClosed,
       nowMs: clock.now,
@@ -62,6 +66,7 @@ function begin() {
     ends,
     whole,
     window,
+    visited,
     open,
     cases: () => bmdb.tables.cases.length,
   };
@@ -88,6 +93,20 @@ test('a slot whose machine needs a person for two reasons gets one case', async 
   job.resolve({} as Lease);
   await advance(clock, 3 * MINUTE);
   expect(cases()).toBe(1);
+});
+
+test('a machine that a condition drains is visited for evidence once, a quarantined one is not', async () => {
+  const { clock, bmdb, job, facts, visited, cases } = begin();
+  job.resolve({} as Lease);
+  await advance(clock, 3 * MINUTE);
+  expect([cases(), visited]).toEqual([1, []]);
+  const [{ caseId }] = bmdb.tables.cases as [RepairCase];
+  await bmdb.cases.close(caseId, { by: 'jo', outcome: 'repaired' });
+  const drain = { ...hold('no-serve'), setBy: 'condition disk-failing' };
+  const failing = conditionRow({ sinceMs: clock.now() + MINUTE });
+  facts.set(SLOT, { ...slotFacts({ row: machineRow() }), holds: [drain], conditions: [failing] });
+  await advance(clock, 3 * MINUTE);
+  expect([cases(), visited]).toEqual([2, [SLOT]]);
 });
 
 const acceptanceOf = (state: string, askedAtMs: number, cause = 'repaired') => ({

@@ -175,6 +175,19 @@ describe('the heartbeat loop', () => {
     expect(bench.acceptances.ran).toEqual([3n]);
   });
 
+  test('reports what the machine has now together with the result', async () => {
+    const bench = createBench();
+    onTestFinished(bench.stop);
+    await vi.advanceTimersByTimeAsync(5 * MINUTE_MS);
+    const before = bench.requests.length;
+    bench.reports.conditions = [{ type: 'disk-failing', status: 2 }];
+    bench.answers.push(asked(3n));
+    await vi.advanceTimersByTimeAsync(MINUTE_MS);
+    const [answer] = bench.requests.slice(before).filter(({ acceptance }) => acceptance);
+    expect(answer!.hardwareReport).toBeTruthy();
+    expect(answer!.condition).toEqual(bench.reports.conditions);
+  });
+
   test('repeats a result that the server did not get, without new checks', async () => {
     const bench = createBench();
     onTestFinished(bench.stop);

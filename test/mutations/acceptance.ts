@@ -34,5 +34,8 @@ src/agent/acceptance.ts test/agent/acceptance.test.ts
   acceptance-disks-are-read-unasked: of [-wanted.readMegabytes ?-]{+wanted !== report ?+} (report
   acceptance-the-checks-are-run-again: if (current !== null[- || last?.id === id-]) return;
   acceptance-a-lost-result-stays-lost: [-if (last?.id === id) result = last;-]
+src/agent/heartbeat-loop.ts test/agent/acceptance.test.ts
+  acceptance-of-parts-that-nobody-reported: [-    await hardware.look();\n-]
+src/agent/acceptance.ts test/agent/acceptance.test.ts
   acceptance-leaves-its-file: [-    await unlink(path);\n-]
 `;

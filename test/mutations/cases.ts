@@ -14,6 +14,7 @@ src/domain/cases.ts test/domain/cases.test.ts
 src/actors/cases.ts test/daemon/cases.test.ts
   cases-are-never-opened-again: return (await events.latest(query, signal)).events.at(-1)?.atMs[- ??-]{+ && null ||+} null;
 src/actors/cases.ts test/actors/cases.test.ts
+  cases-of-conditions-have-no-evidence: if (reason.sinceMs [-!==-]{+===+} null) drained
   cases-are-closed-while-something-is-wrong: if (!known || [-reasons.length > 0 || -]!closesCase(
   cases-are-closed-before-all-is-known: [-    if (!deps.isWhole()) return;\n-]
   acceptance-before-the-end-of-the-repair: acceptance.cause === 'repaired' && [-reasons.length > 0-]{+reasons.length < 0+};
@@ -30,6 +31,7 @@ src/actors/tasks/evidence.ts test/actors/tasks/recovery/taking-evidence.test.ts
   evidence-is-taken-again-and-again: taken.some((line) => line.kind === kind{+ && line.atMs < 0+})
   evidence-contains-secrets: const text = [-withoutSecrets(stdout.toString('utf8'))-]{+stdout.toString('utf8')+}.trimEnd()
   evidence-is-the-begin-of-a-log: .trimEnd().slice([--OUTPUT_MAX-]{+0, OUTPUT_MAX+})
+  evidence-of-a-stranger: if ([-shell.hostKey === row.hostKey-]{+shell+}) await takeEvidence
   evidence-only-of-the-first-program: if (isGood[-) break-]{+ || text) break+};
 src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/taking-evidence.test.ts
   evidence-before-an-order: [-if (step.order === null) -]await takeEvidence

@@ -4,14 +4,23 @@ import type { ShellSession } from '../../adapters/ssh/port.ts';
 import { CASE_RULE, type EvidenceKind } from '../../domain/cases.ts';
 import { CommandFailed, explain } from '../../domain/errors.ts';
 import { slotIdOf } from '../../domain/ids.ts';
+import type { SlotFacts } from '../../domain/machine.ts';
 import { withoutSecrets } from '../../lib/secret-texts.ts';
-import { BOOT_ID, NOTHING, type Claimed, type TaskDeps } from './task.ts';
+import { BOOT_ID, NOTHING, targetOf, type Claimed, type TaskDeps } from './task.ts';
 
 /** What a machine tells about its failure, for the people who repair it. */
 export interface EvidenceDeps extends TaskDeps {
   readonly cases: Pick<CaseRepository, 'addLine' | 'lines'>;
   /** Estimate of the database clock, epoch ms. */
   readonly nowMs: () => number;
+}
+
+interface VisitDeps extends Pick<EvidenceDeps, 'cases' | 'nowMs' | 'shell' | 'clock' | 'log'> {
+  readonly ssh: Pick<TaskDeps['ssh'], 'port'>;
+}
+/** The machine, claimed or not. */
+interface Examined extends Pick<Claimed, 'slot' | 'row' | 'provided' | 'signal'> {
+  readonly deps: Pick<VisitDeps, 'cases' | 'nowMs' | 'clock' | 'log'>;
 }
 
 type Shell = Pick<ShellSession, 'execute'>;
@@ -42,11 +51,31 @@ const OUTPUT_MAX = 16_384;
 const AHEAD_MS = 10 * 60_000;
 
 /**
+ * Takes evidence from a machine with a pinned host key that no recovery visits. Only reads there,
+ * so it needs no claim. Never fails.
+ */
+export async function visitForEvidence(
+  deps: VisitDeps,
+  { slot, row, listed }: SlotFacts,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!row?.provided || row.hostKey === null || listed?.ownership !== 'ours') return;
+  const given = { deps, slot, row, provided: row.provided, signal };
+  try {
+    const shell = await deps.shell.connect(targetOf(given, listed), signal);
+    if (shell.hostKey === row.hostKey) await takeEvidence(given, 'evidence-before', shell);
+    shell.close();
+  } catch (err) {
+    deps.log.info({ slot, err }, 'the machine could not be visited for evidence');
+  }
+}
+
+/**
  * Takes evidence over a connection to the proved machine, once in an episode of recovery. Takes at
  * most 20 s, and never fails.
  */
 export async function takeEvidence(
-  given: Claimed<EvidenceDeps>,
+  given: Examined,
   kind: EvidenceKind,
   shell: Shell,
 ): Promise<void> {
@@ -61,11 +90,7 @@ export async function takeEvidence(
   }
 }
 
-async function recordEvidence(
-  given: Claimed<EvidenceDeps>,
-  kind: EvidenceKind,
-  shell: Shell,
-): Promise<void> {
+async function recordEvidence(given: Examined, kind: EvidenceKind, shell: Shell): Promise<void> {
   const { deps, slot, row, provided, signal } = given;
   const place = { provider: provided.provider, slotId: slotIdOf(slot) };
   const [beganAtMs] = row.slot.isRecovering ? row.slot.episodes : [];
@@ -85,7 +110,7 @@ async function recordEvidence(
 
 /** The end of a command's output without secrets, or why there is none. */
 async function answerTo(
-  { deps, slot, signal }: Claimed<EvidenceDeps>,
+  { deps, slot, signal }: Examined,
   command: readonly string[],
   shell: Shell,
 ): Promise<{ readonly text: string; readonly isGood: boolean }> {

@@ -71,7 +71,10 @@ export async function requireOurs(given: Claimed): Promise<ProviderMachine> {
 }
 
 /** Address and user of the connection. @throws {Unreachable} the machine has no address. */
-export function targetOf({ deps, slot, row }: Claimed, machine: ProviderMachine): ShellTarget {
+export function targetOf(
+  { deps, slot, row }: Pick<Claimed, 'slot' | 'row'> & { deps: { ssh: { readonly port: number } } },
+  machine: ProviderMachine,
+): ShellTarget {
   if (!machine.address) throw new Unreachable(`${slot} has no available addresses`);
   const { host, port } = parseAddress(machine.address, deps.ssh.port);
   // A machine with several host keys must present the one that the proof compares.

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Unreachable } from '../../../../src/domain/errors.ts';
+import { visitForEvidence } from '../../../../src/actors/tasks/evidence.ts';
 import { agentAnswer, startAgent } from '../../../support/agent-start.ts';
-import { ladderRow, SLOT } from '../../../support/facts.ts';
+import { device, ladderRow, machineRow, SLOT, slotFacts } from '../../../support/facts.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { anotherStage, EVIDENCE, MINUTE, onRung, setStage, stage, stand } from './stage.ts';
 
@@ -117,6 +118,38 @@ describe('before the first reboot', () => {
     await stage.order('reboot');
     await rebooted();
     expect(taken()).toEqual([]);
+  });
+});
+
+describe('a visit without recovery', () => {
+  const visited = (hostKey: string | null, listed = device({ address: '192.0.2.1' })) =>
+    visitForEvidence(
+      stand.deps(),
+      slotFacts({ row: machineRow({ hostKey }), listed }),
+      new AbortController().signal,
+    );
+
+  test('takes the evidence from a machine with the pinned key', async () => {
+    await visited(stand.host.hostKey);
+    expect(lines()).toMatchObject([
+      { kind: 'evidence-before', text: expect.stringContaining('sda: I/O error') },
+    ]);
+  });
+
+  test('runs nothing on a machine that cannot prove itself, or is not ours', async () => {
+    await visited('another key');
+    await visited(null);
+    await visited(stand.host.hostKey, device({ address: '192.0.2.1', ownership: 'foreign' }));
+    expect([lines(), taken()]).toEqual([[], []]);
+  });
+
+  test('ends quietly if the machine cannot be reached', async () => {
+    stand.host.unreachable = true;
+    await visited(stand.host.hostKey);
+    await visited(stand.host.hostKey, device({ address: null }));
+    expect(lines()).toEqual([]);
+    const told = stand.log.lines.filter(({ message }) => message.includes('visited'));
+    expect(told.map(({ level }) => level)).toEqual(['info', 'info']);
   });
 });
 
