@@ -72,7 +72,7 @@ test('stops at a machine that does not come back, and says why', async () => {
 });
 
 test('waits for a thaw', async () => {
-  const { world, begin, until, pass, now, orders } = await rolling();
+  const { world, begin, until, pass, now, orders } = await rolling({ batch: 4, canary: 0 });
   await world.bmdb.requests.submit({
     ...{ key: 'freeze', by: 'bob', reason: 'power' },
     what: { verb: 'freeze', scope: 'fleet' },
@@ -92,15 +92,15 @@ test('waits for a thaw', async () => {
 test('waits for its maintenance window', async () => {
   const { world, begin, until, pass, now, orders } = await rolling(
     { batch: 4, canary: 0 },
-    { windows: { night: { at: '00:00', for: '4h' } } },
+    { windows: { night: { at: '23:00', for: '4h' } } },
   );
   const hour = () => new Date(world.clock.now()).getUTCHours();
   expect(hour()).toBe(22);
   await begin();
-  await pass(HOUR);
-  expect((await now()).note).toMatch(/window night opens at .*T00:00:00/);
+  await pass(HOUR / 2);
+  expect((await now()).note).toMatch(/window night opens at .*T23:00:00/);
   expect(orders()).toEqual([]);
   await until(({ state }) => state !== 'running');
   expect(orders()).toHaveLength(4);
-  expect(hour()).toBeLessThan(4);
+  expect(hour()).toBe(23);
 });
