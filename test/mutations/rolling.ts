@@ -21,5 +21,6 @@ src/commands/remote/rolls.ts test/commands/remote/rolls.test.ts
   an-aborted-roll-is-a-success: state === 'stopped' [-|| state === 'aborted' -]|| failures
   a-paused-roll-is-not-awaited: state === 'running'[- || state === 'paused'-];
 src/console/api/rolls.ts test/console/api/rolls.test.ts
+  anybody-is-offered-to-abort: (verb) => [-isAllowed-]{+true+} &&
   anybody-may-roll-a-reinstallation: wishOf({ verb: [-action-]{+'restart-agent'+} })
 `;
