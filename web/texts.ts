@@ -1,4 +1,5 @@
 import type { PoolStage } from '../src/domain/balancing/plan.ts';
+import type { RollControl } from '../src/adapters/bmdb/rolls-port.ts';
 import type { ExplainedWork } from '../src/domain/explanation/types.ts';
 import type { GuardRule } from '../src/domain/recovery/guard-rules.ts';
 import type { GuardState } from '../src/domain/recovery/guard-status.ts';
@@ -192,6 +193,23 @@ export const texts = {
     waitingColumns: ['Machine', 'Place in the queue', 'Blocked by'],
     place: (place: number, of: number, scope: string) =>
       `${figure(place)} of ${figure(of)} for a permit of ${scope}`,
+  },
+
+  rolls: {
+    title: 'Rolling actions',
+    of: (action: string, count: number) => `${action} of ${figure(count)} ${machineNoun(count)}`,
+    progress: (position: number, count: number) => `${figure(position)} of ${figure(count)}`,
+    batch: (batch: number, batches: number) => `batch ${figure(batch)} of ${figure(batches)}`,
+    failed: (count: number) => `${figure(count)} failed`,
+    next: 'The next batch begins',
+    older: (count: number) => `${figure(count)} older`,
+    titleOf: (verb: string, action: string, count: number) =>
+      `${verb[0]!.toUpperCase()}${verb.slice(1)} the ${action} of ${figure(count)} ${machineNoun(count)}`,
+    controls: {
+      pause: { label: 'Pause', why: 'No further machine gets its order. Orders that exist go on.' },
+      resume: { label: 'Resume', why: 'The next machines get their orders.' },
+      abort: { label: 'Abort', why: 'It ends, and cannot be resumed. Orders that exist go on.' },
+    } satisfies Record<RollControl, { readonly label: string; readonly why: string }>,
   },
 
   lastHour: {

@@ -7,7 +7,10 @@ import { remote, type acting } from './remote/flags.ts';
 const HELP = `
 Any daemon carries the action on: the command may end, and daemons may restart. Machines get their orders
 in batches. A batch is over when each machine is healthy again. Freezes, maintenance windows, load
-balancers and the recovery budget hold, as for a single order. The first failure stops it.`;
+balancers and the recovery budget hold, as for a single order. The first failure stops it.
+
+A terminal shows a bar; other outputs get a line for each change. Exit status: 0 the action is done,
+1 it stopped, was aborted, or failed on a machine.`;
 
 /** Adds `fleet roll`, its commands, and `fleet rolls`. */
 export function addRolls(fleet: Command, act: ReturnType<typeof acting>): void {

@@ -62,3 +62,19 @@ export const wholeWriter =
     }
     done?.();
   };
+
+/** Draws a text on a terminal, and draws it again when it changes. */
+export const redrawing = (stream: NodeJS.WriteStream) =>
+  // To restore a hidden cursor, log-update would end the process at Ctrl-C.
+  createLogUpdate(sized(stream), { showCursor: true });
+
+/** Some terminals report a size of 0, which means that the size is unknown. */
+const sized = (stream: NodeJS.WriteStream): NodeJS.WritableStream =>
+  new Proxy(stream, {
+    get(target, name) {
+      if (name === 'rows') return target.rows || undefined;
+      if (name === 'columns') return target.columns || undefined;
+      const found: unknown = Reflect.get(target, name);
+      return typeof found === 'function' ? found.bind(target) : found;
+    },
+  });

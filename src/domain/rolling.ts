@@ -77,6 +77,13 @@ export function batchesOf(roll: Omit<Batched, 'position'>): readonly (readonly R
   return found;
 }
 
+/** The number of the batch that goes on, from 1. */
+export function batchNumber(batches: readonly (readonly unknown[])[], position: number): number {
+  let machines = 0;
+  const at = batches.findIndex((batch) => (machines += batch.length) > position);
+  return at < 0 ? batches.length : at + 1;
+}
+
 /** An order of the roll as it is stored. */
 export interface RollOrder {
   readonly state: 'open' | 'done' | 'refused';

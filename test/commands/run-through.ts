@@ -30,6 +30,8 @@ export interface RunMeans {
   readonly onSay?: (text: string) => void;
   /** Of keys that are made, so many are taken; 0 when absent. */
   readonly keysUsed?: number;
+  /** A terminal where the command may draw; absent: there is none. */
+  readonly terminal?: NodeJS.WriteStream;
 }
 
 /** A console that answers each question as it is told; it streams nothing unless that is told, too. */
@@ -61,7 +63,8 @@ export async function runThrough(means: RunMeans, args: readonly string[]): Prom
     const format = formatOf(flags);
     const session: Session = {
       client: createClient(means.transport, signal, () => undefined),
-      ...{ format, signal, say, width: 80, isTerminal: false, paint: (text) => text },
+      ...{ format, signal, say, width: 80, paint: (text) => text },
+      terminal: means.terminal ?? null,
       ...{ monotonic: means.monotonic, sleep: means.sleep },
       uuid: () => `00000000-0000-4000-8000-${String((keys += 1)).padStart(12, '0')}`,
       write: (text) => {

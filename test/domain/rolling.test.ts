@@ -4,6 +4,7 @@ import type { GuardRow, SlotFacts } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import {
   batchesOf,
+  batchNumber,
   batchOf,
   planRoll,
   rollOrderKey,
@@ -98,6 +99,11 @@ describe('batches', () => {
       [5],
     ]);
     expect(batchesOf(ROLL).flat()).toEqual(slots);
+  });
+
+  test('are counted from 1, and the last one is it at the end', () => {
+    const batches = [['a'], ['b', 'c'], ['d']];
+    expect([0, 1, 3, 4].map((position) => batchNumber(batches, position))).toEqual([1, 2, 3, 3]);
   });
 });
 

@@ -15,7 +15,7 @@ src/console/api/submit/submit.ts test/console/api/submit
 src/console/api/submit/refusals.ts test/console/api/submit
   fifty-one-machines-are-few: providers.length > OPERATOR_MACHINES_MAX{+ + 1+};
   fifty-machines-are-many: providers.length >{+=+} OPERATOR_MACHINES_MAX;
-  a-grant-is-for-every-provider: if (barred.length > [-0-]{+9+}) throw
+  a-grant-is-for-every-provider: return barred.length > [-0-]{+9+}
   a-grant-for-a-provider-freezes-the-fleet:
     if ({+provider === null || +}mayDoAt(person, right, provider)) return;
 src/console/api/failures.ts test/console/api/submit

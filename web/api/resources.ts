@@ -13,6 +13,7 @@ import type { GuardAnswer, SeriesAnswer } from '../../src/console/api/fleet-sche
 import type { FailuresAnswer } from '../../src/console/api/stats.ts';
 import type { PlanAnswer } from '../../src/console/api/plan-schema.ts';
 import type { DeliverySchema, WebhookSchema } from '../../src/console/api/webhooks.ts';
+import type { RollsSchema } from '../../src/console/api/rolls.ts';
 import type { FailureKind } from '../../src/domain/failures.ts';
 import { untilLook } from '../live/clock.ts';
 import { addressOf, askFor, read, type Query } from './ask.ts';
@@ -88,6 +89,7 @@ export type Webhook = z.output<typeof WebhookSchema>;
 export type Delivery = z.output<typeof DeliverySchema>;
 export type RequestState = RequestAnswer;
 export type CaseInFull = z.output<typeof CaseInFullSchema>;
+export type Roll = z.output<typeof RollsSchema>['rolls'][number];
 export type RepairCase = z.output<typeof CasesSchema>['cases'][number];
 
 export const pools = listed<PoolSummary, 'pools'>('pools', 3_000);
@@ -122,6 +124,16 @@ export const webhooks = listed<Webhook, 'webhooks'>('webhooks', 5_000);
 /** Open repairs of machines. */
 export const cases = listed<RepairCase, 'cases'>('cases', 10_000);
 export const caseInFull = (id: string) => polled<CaseInFull>(['cases', id], 5_000);
+
+/** The newest rolling actions. */
+export const rolls = queryOptions({
+  queryKey: ['rolls'],
+  queryFn: async ({ signal }) =>
+    (await read<{ rolls: readonly Roll[] }>(addressOf(['rolls'], { limit: 20 }), signal)).rolls,
+  refetchInterval: ({ state: { data } }) =>
+    data?.some(({ state }) => state === 'running' || state === 'paused') ? 3_000 : 10_000,
+  retry: false,
+});
 
 /** Slots of a provider, in pages. */
 export const slotsOf = (name: string, limit: number) =>
@@ -181,6 +193,8 @@ const send = async (method: 'POST' | 'DELETE', ...path: readonly string[]): Prom
 };
 export const revokeToken = (id: string) => send('DELETE', 'tokens', id);
 export const endLogin = (id: string) => send('DELETE', 'logins', id);
+export const controlRoll = (id: string, verb: Roll['controls'][number]) =>
+  send('POST', 'rolls', id, verb);
 export const testWebhook = (name: string) => send('POST', 'webhooks', name, 'test');
 export const enableWebhook = (name: string) => send('POST', 'webhooks', name, 'enable');
 export const replayDelivery = (name: string, id: string) =>

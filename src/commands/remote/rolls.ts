@@ -1,7 +1,8 @@
+import { batchNumber } from '../../domain/rolling.ts';
 import type { OrderVerb } from '../../domain/verbs.ts';
-import { timeText } from '../layout.ts';
+import { printableLines, timeText } from '../layout.ts';
 import type { Roll, RollPlan, Rolls } from './answers.ts';
-import { EXIT_FAILED, interruptOf } from './failures.ts';
+import { EXIT_FAILED, interruptOf, isAway } from './failures.ts';
 import { formatOf, type CommonFlags } from './flags.ts';
 import { isData, toldList, type Column } from './output.ts';
 import type { CommandOutput, Session } from './session.ts';
@@ -58,34 +59,67 @@ function planOutput(plan: RollPlan, needsYes: boolean): CommandOutput {
   };
 }
 
-/** Shows the progress until the roll ends or is paused. An interrupt leaves it going on. */
+const isOpen = ({ state }: Roll): boolean => state === 'running' || state === 'paused';
+
+/** Shows the progress until the roll ends. An interrupt leaves the roll going on. */
 async function follow(session: Session, begun: Roll): Promise<CommandOutput> {
-  const { client, sleep, signal, format } = session;
-  const show = session.isTerminal && !isData(format) ? await drawing(session) : null;
-  let roll = begun;
-  while (roll.state === 'running' && !signal.aborted) {
-    show?.draw(roll);
+  const { client, sleep, signal } = session;
+  const show = await showing(session);
+  let [roll, away] = [begun, ''];
+  while (isOpen(roll) && !signal.aborted) {
+    show.progress(roll, away);
     await sleep(LOOK_MS);
-    if (!signal.aborted) roll = await client.get<Roll>(`/rolls/${roll.id}`);
+    if (signal.aborted) break;
+    try {
+      [roll, away] = [await client.get<Roll>(`/rolls/${roll.id}`), ''];
+    } catch (error) {
+      if (!isAway(error) && !signal.aborted) throw error;
+      away = (error as Error).message;
+    }
   }
-  show?.end();
-  if (roll.state !== 'running') return rollOutput(roll);
-  session.say('the rolling action goes on without this command');
+  show.end();
+  if (!isOpen(roll)) return rollOutput(roll);
+  const [goes, verb] = roll.state === 'paused' ? ['stays paused', 'resume'] : ['goes on', 'pause'];
+  session.say(
+    `the rolling action ${goes} without this command; ${verb} it with "shepherd fleet roll ${verb} ${roll.id}"`,
+  );
   return { ...rollOutput(roll), exitCode: interruptOf(signal).exitCode };
 }
 
-async function drawing({ paint }: Session) {
-  const { createLogUpdate } = await import('log-update');
-  const update = createLogUpdate(process.stdout, { showCursor: true });
-  return { draw: (roll: Roll) => update(paint(progressText(roll))), end: () => update.clear() };
+/** Draws a bar on a terminal. Elsewhere writes a line for each change, and nothing for programs. */
+async function showing({ terminal, paint, format, write }: Session) {
+  if (isData(format) || format === 'name')
+    return { progress: () => undefined, end: () => undefined };
+  if (terminal) {
+    const update = (await import('../terminal.ts')).redrawing(terminal);
+    const progress = (roll: Roll, away: string) =>
+      update(paint([barText(roll), noteOf(roll, away)].filter(Boolean).join('\n')));
+    return { progress, end: () => update.clear() };
+  }
+  let last = '';
+  const progress = (roll: Roll, away: string) => {
+    const line = [countText(roll), noteOf(roll, away)].filter(Boolean).join(': ');
+    if (line !== last) write(`${line}\n`);
+    last = line;
+  };
+  return { progress, end: () => undefined };
 }
 
-/** A bar, the count, and what it waits for. */
-export function progressText({ position, count, note }: Roll): string {
-  const full = Math.round((BAR_WIDTH * position) / Math.max(1, count));
-  const bar = '█'.repeat(full) + '░'.repeat(BAR_WIDTH - full);
-  return `${bar} ${position}/${count}${note === null ? '' : `\n${note}`}`;
+const noteOf = ({ note }: Roll, away: string) => printableLines(away || (note ?? ''));
+
+function barText(roll: Roll): string {
+  const full = Math.round((BAR_WIDTH * roll.position) / Math.max(1, roll.count));
+  return `${'█'.repeat(full)}${'░'.repeat(BAR_WIDTH - full)} ${countText(roll)}`;
 }
+
+/** `3/12 · batch 2 of 5 · 1 failed · paused`. */
+const countText = ({ position, count, batches, failures, state }: Roll): string =>
+  [
+    `${position}/${count}`,
+    `batch ${batchNumber(batches, position)} of ${batches.length}`,
+    ...(failures.length > 0 ? [`${failures.length} failed`] : []),
+    ...(state === 'running' ? [] : [state]),
+  ].join(' · ');
 
 function rollOutput(roll: Roll): CommandOutput {
   const { id, action, state, note, position, count, failures } = roll;

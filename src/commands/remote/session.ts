@@ -14,7 +14,8 @@ export type { CommandOutput } from './output.ts';
 /** The means of a command. */
 export interface Session extends Look {
   readonly client: Client;
-  readonly isTerminal: boolean;
+  /** The standard output, if it is a terminal. */
+  readonly terminal: NodeJS.WriteStream | null;
   /** Aborted by SIGINT or SIGTERM. */
   readonly signal: AbortSignal;
   /** Monotonic clock, milliseconds. */
@@ -84,7 +85,7 @@ export async function throughTransport(
     const session: Session = {
       ...lookOf(flags),
       ...{ client: createClient(transport, signal, see), signal, say: remark },
-      isTerminal: process.stdout.isTTY === true,
+      terminal: process.stdout.isTTY === true ? process.stdout : null,
       monotonic: systemClock.monotonic,
       sleep: (ms) => pause(ms, signal),
       uuid: systemRandom.uuid,

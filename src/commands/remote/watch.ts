@@ -32,7 +32,9 @@ export async function watchMachines(
   const { limit = WATCHED_MAX } = flags;
   if (limit > WATCHED_MAX)
     throw new UsageError(`--watch shows at most ${WATCHED_MAX} machines; give a smaller --limit`);
-  const show = session.isTerminal ? await redrawing(flags, session) : changesTo(session);
+  const show = session.terminal
+    ? await redrawing(flags, session, session.terminal)
+    : changesTo(session);
   let isTold = false;
   for await (const picture of streamed({ ...flags, limit }, session)) {
     show.picture(picture);
@@ -49,34 +51,25 @@ interface Showing {
   end(): void;
 }
 
-async function redrawing(flags: MachinesFlags, session: Session): Promise<Showing> {
-  const { createLogUpdate } = await import('log-update');
-  // To restore a hidden cursor, log-update would end the process at Ctrl-C.
-  const update = createLogUpdate(sized(process.stdout), { showCursor: true });
+async function redrawing(
+  flags: MachinesFlags,
+  session: Session,
+  terminal: NodeJS.WriteStream,
+): Promise<Showing> {
+  const update = (await import('../terminal.ts')).redrawing(terminal);
   const { headers, columns } = flags;
   const look = { format: session.format, headers, columns };
   return {
     picture(picture) {
       const { rows, total, atMs } = picture;
       const all = tableText(listOf({ atMs, total, machines: rows }), look).split('\n');
-      const room = Math.max(2, (process.stdout.rows || all.length + 2) - 2);
+      const room = Math.max(2, (terminal.rows || all.length + 2) - 2);
       const hidden = all.length > room ? [`and ${all.length - room} more lines`] : [];
       update(session.paint([...all.slice(0, room), ...hidden].join('\n')));
     },
     end: () => update.done(),
   };
 }
-
-/** Some terminals report a size of 0, which means that the size is unknown. */
-const sized = (stream: NodeJS.WriteStream): NodeJS.WritableStream =>
-  new Proxy(stream, {
-    get(target, name) {
-      if (name === 'rows') return target.rows || undefined;
-      if (name === 'columns') return target.columns || undefined;
-      const found: unknown = Reflect.get(target, name);
-      return typeof found === 'function' ? found.bind(target) : found;
-    },
-  });
 
 /** A heartbeat alone is no change. */
 const essenceOf = ({ lastHeartbeatAtMs: _, ...rest }: MachineRow): string => JSON.stringify(rest);

@@ -1,8 +1,14 @@
 import { z } from 'zod';
-import { ROLL_CONTROLS, type RollRepository } from '../../adapters/bmdb/port.ts';
+import { CONTROLLED, ROLL_CONTROLS, type RollRepository } from '../../adapters/bmdb/port.ts';
 import { KeyReused } from '../../domain/errors.ts';
 import { slotIdOf, slot } from '../../domain/ids.ts';
-import { batchesOf, batchOf, ROLL_STATES, type RollRow } from '../../domain/rolling.ts';
+import {
+  batchesOf,
+  batchOf,
+  ROLL_STATES,
+  type RollRow,
+  type RollState,
+} from '../../domain/rolling.ts';
 import { wishOf } from '../../domain/operator-request.ts';
 import { DRAIN_MODES, ORDER_VERBS, type OrderVerb } from '../../domain/verbs.ts';
 import type { Person } from '../access/port.ts';
@@ -12,8 +18,8 @@ import { FILTER_LENGTH_MAX } from '../../domain/machine-filter.ts';
 import { described, read, type Api } from './kit.ts';
 import { requireFilter } from './machines.ts';
 import { Problem } from './problem.ts';
-import { listOf, Milliseconds, named, text } from './schemas.ts';
-import { requireMachineRight } from './submit/refusals.ts';
+import { listOf, Milliseconds, named, text, wholeNumber } from './schemas.ts';
+import { machineRefusal, requireMachineRight } from './submit/refusals.ts';
 import { requireCount } from './submit/submit.ts';
 
 /** Rolling actions: reading, beginning, and what people ask of them. */
@@ -40,6 +46,7 @@ export const RollSchema = named(
     count: z.int().describe('Number of machines.'),
     batches: listOf(listOf(text)).describe('Slots of the machines, by batch.'),
     failures: listOf(z.object({ slot: text, why: text })),
+    controls: listOf(z.enum(ROLL_CONTROLS)).describe('What the caller may ask of it now.'),
   }),
 );
 export const RollsSchema = z.object({ rolls: listOf(RollSchema) });
@@ -65,6 +72,7 @@ const BodySchema = z.strictObject({
   reason: z.string().trim().min(1).max(2_000),
 });
 const Params = z.object({ id: z.uuid() });
+const Query = z.strictObject({ limit: wholeNumber(1, LISTED_MAX).default(LISTED_MAX) });
 const Headers = z.looseObject({ 'idempotency-key': z.uuid().describe('Id of the roll.') });
 
 export interface RollsDeps {
@@ -72,36 +80,42 @@ export interface RollsDeps {
   readonly index: MachineIndex;
 }
 
-const answerOf = ({ slots, ...roll }: RollRow): z.output<typeof RollSchema> => ({
-  ...roll,
-  createdAtMs: Math.round(roll.createdAtMs),
-  nextAtMs: roll.nextAtMs === null ? null : Math.round(roll.nextAtMs),
-  count: slots.length,
-  batches: namesOf({ ...roll, slots }),
-});
+const answerOf = (row: RollRow, person: Person): z.output<typeof RollSchema> => {
+  const { slots, ...roll } = row;
+  const isAllowed = machineRefusal(...orderOf(person, row)) === null;
+  return {
+    ...roll,
+    createdAtMs: Math.round(roll.createdAtMs),
+    nextAtMs: roll.nextAtMs === null ? null : Math.round(roll.nextAtMs),
+    count: slots.length,
+    batches: namesOf({ ...roll, slots }),
+    controls: ROLL_CONTROLS.filter(
+      (verb) => isAllowed && (CONTROLLED[verb].from as readonly RollState[]).includes(roll.state),
+    ),
+  };
+};
 const namesOf = (roll: Parameters<typeof batchesOf>[0]): string[][] =>
   batchesOf(roll).map((batch) => batch.map((at) => slot(at.provider, at.slotId)));
 
 /** `rolls`: rolling actions. */
 export function addRolls(api: Api, deps: RollsDeps): void {
   const { rolls } = deps;
-  const required = async (id: string, person?: Person): Promise<RollRow> => {
+  const required = async (id: string): Promise<RollRow> => {
     const roll = await rolls.read(id);
     if (!roll) throw new Problem('not-found', `No rolling action has the id ${id}`);
-    if (person) requireRight(person, roll);
     return roll;
   };
   api.get(
     '/rolls',
-    read('requests', 'The last rolling actions, newest first', RollsSchema),
-    async ({ signal }) => ({
-      rolls: (await rolls.list({ limit: LISTED_MAX }, signal)).map(answerOf),
+    read('requests', 'The last rolling actions, newest first', RollsSchema, { querystring: Query }),
+    async ({ query, person, signal }) => ({
+      rolls: (await rolls.list(query, signal)).map((roll) => answerOf(roll, person)),
     }),
   );
   api.get(
     '/rolls/:id',
     read('requests', 'A rolling action', RollSchema, { params: Params }),
-    async ({ params: { id } }) => answerOf(await required(id)),
+    async ({ params: { id }, person }) => answerOf(await required(id), person),
   );
   api.post(
     '/rolls',
@@ -120,21 +134,22 @@ export function addRolls(api: Api, deps: RollsDeps): void {
       const before = await rolls.read(id);
       if (before && before.by !== person.name)
         throw new KeyReused(`id ${id} was used for another rolling action; choose a new id`);
-      if (before) return reply.code(202).send(answerOf(before));
+      if (before) return reply.code(202).send(answerOf(before, person));
       const slots = await matching(deps, body.filter);
       const batch = batchOf(body.batch, slots.length);
       if (batch === null)
         throw new Problem('malformed', 'batch: give a number of machines such as 3, or 5%');
       const { expectCount, ...wanted } = body;
       const roll = { ...wanted, id, slots, batch };
-      requireRight(person, roll);
+      requireMachineRight(...orderOf(person, roll));
       if (query.dryRun === 'true') {
         const { action } = body;
         return reply.send({ dryRun: true, action, count: slots.length, batches: namesOf(roll) });
       }
       requireCount(slots.length, expectCount);
       const { name: by, role, proven } = person;
-      return reply.code(202).send(answerOf(await rolls.create({ ...roll, by, role, proven })));
+      const row = await rolls.create({ ...roll, by, role, proven });
+      return reply.code(202).send(answerOf(row, person));
     },
   );
   for (const verb of ROLL_CONTROLS) {
@@ -147,21 +162,19 @@ export function addRolls(api: Api, deps: RollsDeps): void {
         { params: Params },
       ),
       async ({ params: { id }, person }) => {
-        const { state } = await required(id, person);
+        const before = await required(id);
+        requireMachineRight(...orderOf(person, before));
+        const { state } = before;
         const roll = (await rolls.control(id, verb, person.name))!;
         if (roll.state === state) throw new Problem('changed', `It is ${state} already`);
-        return answerOf(roll);
+        return answerOf(roll, person);
       },
     );
   }
 }
 
-const requireRight = (person: Person, { action, slots }: Pick<RollRow, 'action' | 'slots'>) =>
-  requireMachineRight(
-    person,
-    wishOf({ verb: action }),
-    slots.map(({ provider }) => provider),
-  );
+const orderOf = (person: Person, { action, slots }: Pick<RollRow, 'action' | 'slots'>) =>
+  [person, wishOf({ verb: action }), slots.map(({ provider }) => provider)] as const;
 
 /** The machines that match, by name. @throws {Problem} no part of the filter chooses anything. */
 async function matching({ index }: RollsDeps, text: string): Promise<RollRow['slots']> {

@@ -11,6 +11,7 @@ import { LastHour } from './last-hour.tsx';
 import { Matrix } from './matrix.tsx';
 import { NeedsYou } from './needs-you.tsx';
 import { ProviderStrip } from './provider-strip.tsx';
+import { Rolls } from './rolls.tsx';
 
 export function FleetPage() {
   useView({ view: 'fleet' });
@@ -33,6 +34,7 @@ export function FleetPage() {
         <div className="halves">
           <NeedsYou count={needHuman} status={status} guard={guard} />
           <GuardPanel guard={guard} budget={budget} />
+          <Rolls />
           <Matrix cells={cells} />
           <ProviderStrip cells={cells} unlisted={unlisted} />
           <LastHour />

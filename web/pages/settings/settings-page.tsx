@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { endLogin, revokeToken, whoami } from '../../api/resources.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { texts } from '../../texts.ts';
-import { EndButton } from './end-button.tsx';
+import { ConfirmButton } from '../../acts/confirm-button.tsx';
 import { LoginTable } from './login-table.tsx';
 import { NewTokenDialog } from './new-token.tsx';
 import { TokenTable } from './token-table.tsx';
@@ -21,12 +21,12 @@ export function SettingsPage() {
         <Panel title={texts.access.logins} aside={texts.access.ownLogins} className="logins">
           <LoginTable
             act={({ id, name }) => (
-              <EndButton
+              <ConfirmButton
                 label={texts.access.end}
                 title={texts.access.endOf(name)}
                 why={texts.access.endWhy}
                 command={['api', 'DELETE', `/logins/${id}`]}
-                end={() => endLogin(id)}
+                act={() => endLogin(id)}
                 of="logins"
               />
             )}
@@ -61,12 +61,12 @@ function Tokens() {
     >
       <TokenTable
         act={({ id, name }) => (
-          <EndButton
+          <ConfirmButton
             label={texts.access.revoke}
             title={texts.access.revokeOf(name)}
             why={texts.access.revokeWhy}
             command={['token', 'revoke', id]}
-            end={() => revokeToken(id)}
+            act={() => revokeToken(id)}
             of="tokens"
           />
         )}

@@ -5,24 +5,29 @@ import { mayDo, mayDoAt, OPERATOR_MACHINES_MAX, roleFor } from '../../access/rig
 import { Problem } from '../problem.ts';
 import type { AskAtLarge } from './body.ts';
 
+/** Checks that this person may make the request for these machines. @throws {Problem} not allowed. */
+export function requireMachineRight(...asked: Parameters<typeof machineRefusal>): void {
+  const refusal = machineRefusal(...asked);
+  if (refusal) throw refusal;
+}
+
 /**
- * Checks that this person may make the request for these machines.
+ * Why this person may not make the request for these machines; null: they may.
  * @param providers of the machines, one for each.
- * @throws {Problem} not allowed.
  */
-export function requireMachineRight(
+export function machineRefusal(
   person: Person,
   wish: OperatorRequest<MachineVerb>,
   providers: readonly string[],
-): void {
+): Problem | null {
   const isMany = providers.length > OPERATOR_MACHINES_MAX;
   const right: Right = isDestroying(wish) || isMany ? 'destroy' : 'operate';
   if (!mayDo(person, right)) {
     const what = isMany ? `more than ${OPERATOR_MACHINES_MAX} machines at once` : wish.verb;
-    throw lacks(person, right, what);
+    return lacks(person, right, what);
   }
   const barred = [...new Set(providers)].filter((each) => !mayDoAt(person, right, each));
-  if (barred.length > 0) throw outside(person, `machines of ${barred.toSorted().join(', ')}`);
+  return barred.length > 0 ? outside(person, `machines of ${barred.toSorted().join(', ')}`) : null;
 }
 
 /** The same for the guard or a pool, which belong to no single provider. @throws {Problem} */

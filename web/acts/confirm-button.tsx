@@ -1,12 +1,12 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { commandLine } from '../../acts/command.ts';
-import { AsCommand } from '../../parts/copy.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { Notice } from '../../parts/panel.tsx';
-import { texts } from '../../texts.ts';
+import { commandLine } from './command.ts';
+import { AsCommand } from '../parts/copy.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { Notice } from '../parts/panel.tsx';
+import { texts } from '../texts.ts';
 
-export interface EndButtonProps {
+export interface ConfirmButtonProps {
   readonly label: string;
   /** The whole question, such as "Revoke the token ci". */
   readonly title: string;
@@ -14,13 +14,13 @@ export interface EndButtonProps {
   readonly why: string;
   /** The words after `shepherd` that do the same. */
   readonly command: readonly string[];
-  readonly end: () => Promise<void>;
+  readonly act: () => Promise<void>;
   /** The list that is loaded again afterwards. */
-  readonly of: 'logins' | 'tokens';
+  readonly of: 'logins' | 'tokens' | 'rolls';
 }
 
-/** Ends a login or a token after a confirmation. */
-export function EndButton({ title, ...form }: EndButtonProps) {
+/** A button for a small change that needs a confirmation and no reason. */
+export function ConfirmButton({ title, ...form }: ConfirmButtonProps) {
   const [open, setOpen] = useState(false);
   return (
     <>
@@ -29,21 +29,21 @@ export function EndButton({ title, ...form }: EndButtonProps) {
       </button>
       {open && (
         <Dialog title={title} close={() => setOpen(false)}>
-          {(leave) => <EndForm {...form} leave={leave} />}
+          {(leave) => <ConfirmForm {...form} leave={leave} />}
         </Dialog>
       )}
     </>
   );
 }
 
-interface EndFormProps extends Omit<EndButtonProps, 'title'> {
+interface ConfirmFormProps extends Omit<ConfirmButtonProps, 'title'> {
   readonly leave: () => void;
 }
 
-function EndForm({ label, why, command, end, of, leave }: EndFormProps) {
+function ConfirmForm({ label, why, command, act, of, leave }: ConfirmFormProps) {
   const queries = useQueryClient();
-  const ending = useMutation({
-    mutationFn: end,
+  const acting = useMutation({
+    mutationFn: act,
     onSuccess: async () => {
       leave();
       await queries.invalidateQueries({ queryKey: [of] });
@@ -53,9 +53,9 @@ function EndForm({ label, why, command, end, of, leave }: EndFormProps) {
     <>
       <p>{why}</p>
       <AsCommand text={commandLine(command)} />
-      {ending.error !== null && (
+      {acting.error !== null && (
         <Notice tone="bad" title={texts.failed}>
-          <p role="alert">{ending.error.message}</p>
+          <p role="alert">{acting.error.message}</p>
         </Notice>
       )}
       <footer>
@@ -65,8 +65,8 @@ function EndForm({ label, why, command, end, of, leave }: EndFormProps) {
         <button
           type="button"
           className="act"
-          disabled={ending.isPending}
-          onClick={() => ending.mutate()}
+          disabled={acting.isPending}
+          onClick={() => acting.mutate()}
         >
           {label}
         </button>
