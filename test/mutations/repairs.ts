@@ -11,7 +11,6 @@ src/domain/provisioning/replacement.ts test/domain/provisioning/replacement.test
   a-freeze-stops-no-replacement: if (isFrozen[-)-]{+ && inService < 0)+} return
   replacements-have-no-limit: if (replaced < [-replacementsMax-]{+Infinity + replacementsMax+}) return
   a-replacement-of-this-round-does-not-count: if (replaces) replaced += [-1-]{+0+};
-  the-first-filling-is-a-replacement: lost > 0[- && filled >= target.machines-];
   a-replacement-begins-in-any-window: return input.replacementBar[- ?? null-]{+ && null+};
   the-target-is-exceeded-by-one: if (inService >[-=-] machines) return
 src/domain/windows.ts test/config/windows.test.ts
