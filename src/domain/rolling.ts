@@ -167,7 +167,9 @@ function standingOf(roll: RollRow, at: RollSlot, scene: RollScene): Standing {
     ({ status, sinceMs, fromMs }) =>
       status === 'True' && fromMs === null && sinceMs >= order.createdAtMs,
   );
-  if (worse) return failed(`its condition ${worse.type} is True: ${worse.reason}`);
+  // Where a failure stops nothing, the next batch must not begin beside an open order.
+  const isOver = order.state !== 'open' || roll.stopOnFailure;
+  if (worse && isOver) return failed(`its condition ${worse.type} is True: ${worse.reason}`);
   if (order.state === 'open') return waits('its order is not carried out yet');
   const { loss, nowMs } = scene;
   const provedAtMs = order.settledAtMs! + PERIODS * loss.periodMs;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { ConditionRow } from '../../src/domain/conditions.ts';
 import { machineId } from '../../src/domain/ids.ts';
 import type { GuardRow, SlotFacts } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
@@ -162,6 +163,22 @@ describe('a batch', () => {
     const all = [LONG_AGO, LONG_AGO, LONG_AGO, LONG_AGO, LONG_AGO];
     expect(plan({ position: 3 }, all)).toEqual({ kind: 'done', failed: [] });
   });
+});
+
+test('waits for an open order of a machine that got worse, before the next batch', () => {
+  const conditions: readonly ConditionRow[] = [
+    {
+      ...{ provider: PROVIDER, slotId: 'm1', type: 'disk-failing', source: 'agent' },
+      ...{ reason: 'sda', detail: '', sinceMs: NOW_MS, expiresAtMs: null },
+      status: 'True',
+    },
+  ];
+  const worse = { facts: (at: RollSlot) => heardAt(at, NOW_MS, { conditions }) };
+  const keepsOn = { stopOnFailure: false };
+  const why = expect.stringMatching(/not carried out yet/);
+  expect(plan(keepsOn, [OPEN], worse)).toEqual({ kind: 'wait', why });
+  expect(plan(keepsOn, [LONG_AGO], worse)).toMatchObject({ kind: 'next', failed: [{}] });
+  expect(plan({}, [OPEN], worse)).toMatchObject({ kind: 'stop' });
 });
 
 describe('a machine fails', () => {

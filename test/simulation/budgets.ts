@@ -15,7 +15,7 @@ const RARE = new Set(
   `penalised needs-human draining end-lost creation-resumed creation-taken-up
    creation-unknown creation-refused device-adopted intent-abandoned untagged missing-back
    thawed-by-itself unsettled order-expired order-withdrawn hold-bars chronic stop-cuts
-   controller-reset`.split(/\s+/),
+   controller-reset retired-by-itself replaced roll-survives roll-aborted`.split(/\s+/),
 );
 
 const all = Object.keys(SITUATIONS);
@@ -26,7 +26,7 @@ export const BUDGETS: Readonly<Record<string, SeedBudget>> = {
   /** A minute of CPU. */
   ci: {
     // Storms and slow nights.
-    seeds: [46, 53, 59, 85, 92, 95, 109, 121],
+    seeds: [46, 53, 59, 85, 92, 95, 121, 233],
     machines: 6,
     daemons: 2,
     hours: 2,

@@ -6,7 +6,9 @@ import { installState } from '../../src/domain/eligibility.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { explain } from '../../src/domain/errors.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import type { MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import type { Simulation } from './simulation.ts';
+import { MEMORY_GIB } from './strikes/repairs.ts';
 import { addressOf } from './targets.ts';
 
 const MINUTE = 60_000;
@@ -57,7 +59,7 @@ function healHosts(simulation: Simulation): void {
     host.repair();
     host.endImpersonation();
     Object.assign(host, { bootMs: null, hangs: undefined, refusesKey: false });
-    Object.assign(host, { calls: {}, installs: 'Success', conditions: [] });
+    Object.assign(host, { calls: {}, installs: 'Success', conditions: [], memoryGiB: MEMORY_GIB });
     if (host.unreachable) boot(addressOf(simulation, host)!);
   }
 }
@@ -84,9 +86,23 @@ function healProvider({ world: { provider, bmdb, config } }: Simulation): void {
   }
 }
 
+const isUnaccepted = ({ acceptance }: MachineRow): boolean =>
+  acceptance !== null && acceptance.state !== 'passed';
+
+/** Closes all cases, and ends what a person has paused. */
+async function endRepairs({ tables, cases, rolls }: MemBmdb): Promise<void> {
+  for (const { caseId, closedAtMs } of tables.cases) {
+    if (closedAtMs === null) await cases.close(caseId, { by: 'ann', outcome: 'all is well' });
+  }
+  for (const { id, state } of tables.rolls.values()) {
+    if (state === 'paused') await rolls.control(id, 'abort', 'ann');
+  }
+}
+
 /** Makes every decision that waits for a person, in favour of a healthy fleet. */
 async function decideAll({ world, recorder }: Simulation, round: number): Promise<void> {
   const { tables, requests } = world.bmdb;
+  await endRepairs(world.bmdb);
   const api = { pool: 'api', balancer: null };
   const things: RequestedThing[] = [
     { verb: 'thaw', scope: 'fleet' },
@@ -124,6 +140,7 @@ async function decideAll({ world, recorder }: Simulation, round: number): Promis
     } else {
       if (row.backoffs.length > 0) things.push({ verb: 'clear-backoff', target });
       if (installState(row) !== 'NONE') things.push({ verb: 'cancel-install', target });
+      if (isUnaccepted(row)) things.push({ verb: 'accept', target });
     }
   }
   for (const [at, what] of things.entries()) {
@@ -157,6 +174,9 @@ export function leftOver(simulation: Simulation): string[] {
   for (const { witness, state } of tables.intents.values()) {
     if (state === 'open' || state === 'unresolved') found.push(`intent ${witness} is ${state}`);
   }
+  for (const { id, state, note } of tables.rolls.values()) {
+    if (['running', 'paused'].includes(state)) found.push(`roll ${id} is ${state}: ${note}`);
+  }
   for (const { slotId, kind } of tables.holds) found.push(`${slotId} is held: ${kind}`);
   for (const { kind, key } of tables.providerHolds.values()) {
     found.push(`the provider is held: ${kind} ${key}`);
@@ -168,11 +188,17 @@ export function leftOver(simulation: Simulation): string[] {
     found.push(`${slotId} is in cooldown: ${cause}`);
   }
   const slots = world.provider.reservationIds().length;
+  /** A provider with a target leaves slots free. */
+  const isFull = (healthy: number, free: number) =>
+    healthy + free === slots && free <= simulation.plan.spares;
   for (const { name, played } of daemons) {
     if (!played) found.push(`${name} does not run`);
     const entries = [...(played?.daemon.board.entries.values() ?? [])];
     const places = Map.groupBy(entries, ({ state, substate }) => `${state} ${substate}`);
-    if (places.get('Running healthy')?.length === slots && entries.length === slots) continue;
+    const [healthy, free] = ['Running healthy', 'Reserved available'].map(
+      (place) => places.get(place)?.length ?? 0,
+    );
+    if (isFull(healthy!, free!) && entries.length === slots) continue;
     const shown = [...places].map(([place, { length }]) => `${length} ${place}`).join(', ');
     found.push(`${name} does not see all ${slots} healthy: ${shown}`);
   }
@@ -194,6 +220,7 @@ function complaintsOf(row: MachineRow, { world, clock }: Simulation): string[] {
     [`is quarantined: ${quarantine?.reason}`]: quarantine,
     [`is to be given back`]: deprovision,
     'is missing': missing,
+    [`is not accepted: ${row.acceptance?.reason}`]: isUnaccepted(row),
     [`has the order ${order?.key}`]: order,
     [`is on the rung ${recovery?.rung}`]: recovery,
     [`does not serve`]: world.balancer && row.members.some(({ state }) => state !== 'active'),

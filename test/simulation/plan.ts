@@ -21,6 +21,13 @@ export interface SimulationPlan {
   /** Whether all machines serve in a pool at a balancer. */
   readonly hasPool: boolean;
   /**
+   * Reservations beyond the machines. With them, the provider has a target, and recovery retires
+   * chronic machines.
+   */
+  readonly spares: number;
+  /** Whether planned work may only begin in maintenance windows. */
+  readonly hasWindows: boolean;
+  /**
    * Whether timers that are due together fire in random order and answers are delayed at random.
    */
   readonly shuffled: boolean;
@@ -75,10 +82,13 @@ export function drawPlan(options: PlanOptions): SimulationPlan {
     const which = 'which' in figures && victims?.[Math.floor(random.next() * victims.length)];
     return { kind, atMs, figures: { ...figures, ...(typeof which === 'number' && { which }) } };
   });
+  const repairs = streamOf(seed, 'repairs');
   return {
     ...options,
     locations,
     hasPool,
+    spares: repairs.next() < 0.4 ? 2 : 0,
+    hasWindows: repairs.next() < 0.4,
     shuffled,
     strikes: strikes.toSorted((a, b) => a.atMs - b.atMs || a.kind.localeCompare(b.kind)),
   };

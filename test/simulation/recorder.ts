@@ -3,7 +3,9 @@ import type { ShellSession, ShellTarget } from '../../src/adapters/ssh/port.ts';
 import { codeOf } from '../../src/domain/errors.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { facetsOf } from '../../src/domain/provisioning/provider-holds.ts';
+import type { RepairCase } from '../../src/domain/cases.ts';
 import type { GuardRow, HoldRow, MachineRow } from '../../src/domain/machine.ts';
+import type { RollRow } from '../../src/domain/rolling.ts';
 import type {
   MemHistory,
   MemIntent,
@@ -49,6 +51,8 @@ export type TableChange =
   | ({ readonly table: 'session'; readonly sessionId: string } & Before<number>)
   | ({ readonly table: 'intent' } & Before<MemIntent>)
   | ({ readonly table: 'request' } & Before<MemRequest>)
+  | ({ readonly table: 'case' } & Before<RepairCase>)
+  | ({ readonly table: 'roll' } & Before<RollRow>)
   | ({ readonly table: 'guard'; readonly scope: string } & Before<GuardRow>)
   | ({ readonly table: 'pulse' } & Before<number>)
   | { readonly table: 'history'; readonly line: MemHistory };
@@ -242,6 +246,7 @@ function createDiffer(tables: MemTables): () => TableChange[] {
     sameRows<MemRequest>(),
     sameRows<GuardRow>(),
   ];
+  const [cases, rolls] = [sameRows<RepairCase>(), sameRows<RollRow>()];
   let pulse: number | null = null;
   let lines = 0;
   return () => {
@@ -254,6 +259,9 @@ function createDiffer(tables: MemTables): () => TableChange[] {
     );
     intents(tables.intents, (_, both) => changes.push({ table: 'intent', ...both }));
     requests(tables.requests, (_, both) => changes.push({ table: 'request', ...both }));
+    const byId = new Map(tables.cases.map((each) => [each.caseId, each]));
+    cases(byId, (_, both) => changes.push({ table: 'case', ...both }));
+    rolls(tables.rolls, (_, both) => changes.push({ table: 'roll', ...both }));
     guards(tables.guard.rows, (scope, both) => changes.push({ table: 'guard', scope, ...both }));
     const { seenAtMs } = tables.guard;
     if (seenAtMs !== pulse) changes.push({ table: 'pulse', before: pulse, after: seenAtMs });

@@ -12,7 +12,7 @@ const CREATION = [
 const SIZE = { machines: 6, daemons: 2, hours: 2 };
 
 it('breaks no rule, and leaves the same trace twice', async () => {
-  const plan = drawPlan({ ...SIZE, hours: 1, seed: 2 });
+  const plan = drawPlan({ ...SIZE, hours: 1, seed: 8 });
   const first = await runPlan(plan);
   expect(first.violations).toEqual([]);
   expect(situationsIn(first.tally)).toContain('silent');

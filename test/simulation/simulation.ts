@@ -15,6 +15,7 @@ import { watchRules } from './rules/index.ts';
 import { gatherFacts, type Facts } from './sometimes.ts';
 import { STRIKES } from './strikes.ts';
 import { LIE } from './strikes/machines.ts';
+import { MEMORY_GIB } from './strikes/repairs.ts';
 
 /** A broken rule, with the sentence that it stands for. */
 export interface Violation {
@@ -91,8 +92,11 @@ export async function runPlan(
     locations: Object.fromEntries(
       Array.from({ length: plan.locations }, (_, at) => [`hall${at + 1}`, shareOf(plan, at)]),
     ),
-    config: CONFIG,
-    ofProvider: { recoveryMayEraseDisks: true },
+    config: configOf(plan),
+    ofProvider: {
+      ...{ recoveryMayEraseDisks: true, acceptance: { memoryGiB: MEMORY_GIB, required: true } },
+      ...(plan.spares > 0 && { target: plan.machines }),
+    },
     hasPool: plan.hasPool,
     hasControllers: true,
   });
@@ -191,13 +195,26 @@ const RULES = {
 } as const;
 
 /** The users' defaults, except that all machines may be created and conditions have effects. */
-const CONFIG: NonNullable<WorldOptions['config']> = {
+const configOf = ({ spares, hasWindows }: SimulationPlan): NonNullable<WorldOptions['config']> => ({
   provisioner: { maxMachines: 0 },
   conditions: { 'disk-failing': 'drain', [LIE]: 'no-new-work' },
+  ...(spares > 0 && { recoverer: { retire: 'chronic' } }),
+  ...(hasWindows && { windows: WINDOWS }),
+});
+
+/** The clock of a run begins at 22:13; the last window leaves time for all that waits. */
+const WINDOWS = {
+  evening: { at: '22:55', for: '30m' },
+  midnight: { at: '23:45', for: '30m' },
+  night: { at: '00:45', for: '3h' },
+  morning: { at: '04:15', for: '12h' },
 };
 
-const shareOf = ({ machines, locations }: SimulationPlan, at: number): number =>
-  Math.floor(machines / locations) + (at < machines % locations ? 1 : 0);
+/** Reservations at a location. */
+function shareOf({ machines, spares, locations }: SimulationPlan, at: number): number {
+  const slots = machines + spares;
+  return Math.floor(slots / locations) + (at < slots % locations ? 1 : 0);
+}
 
 const sleepIn = (clock: VirtualClock, ms: number) =>
   new Promise<void>((resolve) => void clock.setTimeout(() => resolve(), ms));

@@ -1,4 +1,5 @@
 import type { Subscription } from 'rxjs';
+import type { RollChange } from '../../src/adapters/bmdb/port.ts';
 import type { CreateRequest } from '../../src/adapters/provider/port.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
 import { codeOf } from '../../src/domain/errors.ts';
@@ -29,6 +30,7 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld) {
     if (path === 'provider.createMachine' && (args[0] as CreateRequest).resumed) {
       add('creation asked again');
     }
+    if (path === 'bmdb.rolls.step') add(`roll waits: ${(args[1] as RollChange).note}`);
     if (path !== 'bmdb.session.claim') return;
     const before = claims.get(args[1]);
     const atMs = clock.monotonic();
@@ -97,10 +99,13 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld) {
         }
       }
       const givenBack = new Set<string>();
+      const failed = new Set<string>();
       for (const { kind, reason, slot } of tables.events) {
         add(`event ${kind}: ${reason}`);
         if (kind === 'deprovisioned') givenBack.add(slot);
         if (kind === 'adopted' && givenBack.has(slot)) add('made again');
+        if (kind === 'acceptanceFailed') failed.add(slot);
+        if (kind === 'accepted' && failed.has(slot)) add('accepted after a failure');
       }
       for (const { type, actor, details } of tables.told) {
         add(`told ${type} ${Object.values(details).join(' ')}`);
@@ -108,7 +113,13 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld) {
       }
       for (const { process, event, cause } of tables.history)
         add(`work ${process} ${event}: ${cause}`);
-      for (const { state } of tables.intents.values()) add(`intent ${state}`);
+      for (const { state, replaces } of tables.intents.values()) {
+        add(`intent ${state}`);
+        if (replaces) add('a machine is replaced');
+      }
+      for (const { state, failures } of tables.rolls.values()) {
+        add(`roll ${state} with ${failures.length} failures`);
+      }
       for (const { verb, state, outcome } of tables.requests.values()) {
         add(`request ${verb} ${state}: ${outcome}`);
       }
@@ -221,6 +232,21 @@ many-conditions | too many machines have a condition together | a condition is s
 chronic | a machine that fails again and again is left alone | event quarantined: needsHuman: it is chronic
 retired | a slot is retired | told machine.retired
 unretired | a retired slot is used again | told machine.unretired
+retired-by-itself | recovery retires a chronic machine | event retired: .*chronic
+replaced | a machine takes the place of a lost one | a machine is replaced
+case-opened | a machine gets a case | told case.opened
+case-worked-on | a person notes something in a case | told case.noted
+case-closed | a person closes a case | told case.closed
+acceptance-failed | a machine is not accepted | event acceptanceFailed
+acceptance-repaired | a machine is accepted after a failure | accepted after a failure
+acceptance-asked | a person has a machine checked again | request accept done
+roll-started | a person starts a rolling action | told roll.started
+roll-done | a rolling action reaches its end | told roll.done
+roll-stopped | a rolling action stops at a failure | told roll.stopped
+roll-aborted | a person aborts a rolling action | told roll.aborted
+roll-survives | a rolling action goes on after a failure | roll done with [1-9]
+roll-frozen | a rolling action waits for a thaw | roll waits: .*recovery is frozen
+roll-closed | a rolling action waits for a window | roll waits: .*window \S+ opens at
 released | a person releases a machine | told machine.released
 given-back | a machine is given back | told machine.deprovisioned
 made-again | a slot gets a machine again after one was given back | made again

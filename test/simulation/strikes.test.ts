@@ -22,7 +22,7 @@ test('hits something with every kind of strike, and the fleet recovers from all 
   );
   const plan: SimulationPlan = {
     ...{ seed: 1, machines: 6, daemons: 2, hours: 1, locations: 2 },
-    ...{ hasPool: true, shuffled: true, strikes },
+    ...{ hasPool: true, spares: 0, hasWindows: false, shuffled: true, strikes },
   };
   const { struck, violations } = await runPlan(plan);
   expect(STRIKE_KINDS.filter((kind) => !struck[kind])).toEqual([]);

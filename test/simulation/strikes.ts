@@ -5,8 +5,10 @@ import type { StrikeKindSpec } from './strikes/kind.ts';
 import { MACHINES } from './strikes/machines.ts';
 import { OPERATORS } from './strikes/operators.ts';
 import { PROVIDER } from './strikes/provider.ts';
+import { REPAIRS } from './strikes/repairs.ts';
 
-const TABLE = { ...MACHINES, ...PROVIDER, ...DATABASE, ...DAEMONS, ...OPERATORS, ...BALANCERS };
+const WORLD = { ...MACHINES, ...PROVIDER, ...DATABASE, ...DAEMONS };
+const TABLE = { ...WORLD, ...OPERATORS, ...BALANCERS, ...REPAIRS };
 export type StrikeKind = keyof typeof TABLE;
 /** Every kind of strike. A new kind is a new entry. */
 export const STRIKES: Readonly<Record<StrikeKind, StrikeKindSpec>> = TABLE;
@@ -15,5 +17,5 @@ export const STRIKE_KINDS = Object.keys(STRIKES) as readonly StrikeKind[];
 export const POOL_KINDS: ReadonlySet<StrikeKind> = new Set(
   Object.keys(BALANCERS) as (keyof typeof BALANCERS)[],
 );
-/** Operator requests. */
-export const OPERATOR_KINDS = Object.keys(OPERATORS) as readonly (keyof typeof OPERATORS)[];
+/** Operator requests and repairs. */
+export const OPERATOR_KINDS = Object.keys({ ...OPERATORS, ...REPAIRS }) as readonly StrikeKind[];

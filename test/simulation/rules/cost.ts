@@ -1,3 +1,4 @@
+import { PROVIDER } from '../../support/facts.ts';
 import { LADDER, ATTEMPTS } from './facts.ts';
 import type { RecordedCall } from '../recorder.ts';
 import { deedOf, type Deed } from './deeds.ts';
@@ -96,7 +97,8 @@ export const COST: readonly SimulationRule[] = [
         if (recorder.calmSinceMs() > startMs || atMs - startMs < UP_WITHIN_MS) return;
         const heard = [...world.bmdb.tables.machines.values()].filter(({ row }) => row.heartbeat);
         const slots = world.provider.reservationIds().length;
-        if (heard.length < slots) yield ['fleet', `${heard.length} of ${slots} have come up`];
+        const wanted = world.config.providers[PROVIDER]!.target ?? slots;
+        if (heard.length < wanted) yield ['fleet', `${heard.length} of ${wanted} have come up`];
       })(scene, say);
     },
   },

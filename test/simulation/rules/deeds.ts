@@ -181,7 +181,7 @@ export const DEEDS: readonly SimulationRule[] = [
   },
   {
     id: 'condition-interrupts-nobody',
-    sentence: 'a condition reboots nobody, erases nothing and gives nothing back',
+    sentence: 'a condition, such as a failed acceptance, interrupts nobody and gives nothing back',
     watch: (scene, say) => (step) => {
       const deed = deedOf(step, scene);
       if (!deed?.machine || !(interrupts(deed.what) || deed.what === 'deprovision')) return;

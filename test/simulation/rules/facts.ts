@@ -1,5 +1,12 @@
 import type { SessionId } from '../../../src/domain/ids.ts';
-import type { HoldKind, HoldRow, MachineRow, Process } from '../../../src/domain/machine.ts';
+import type { Config } from '../../../src/config.ts';
+import type {
+  GuardRow,
+  HoldKind,
+  HoldRow,
+  MachineRow,
+  Process,
+} from '../../../src/domain/machine.ts';
 import type { MemRequest, MemTables, MemWork } from '../../doubles/mem-bmdb/tables.ts';
 import { MINUTE } from './rule.ts';
 
@@ -163,3 +170,25 @@ export const liveLeases = (
   leases: readonly MemWork[],
   atMs: number,
 ): readonly MemWork[] => leases.filter(({ sessionId }) => isAlive(tables, sessionId, atMs));
+
+/** Whether recovery of the provider was frozen at that time and still is. */
+export const isFrozen = (
+  rows: ReadonlyMap<string, GuardRow>,
+  provider: string,
+  atMs: number,
+): boolean =>
+  ['fleet', provider].some((scope) => (rows.get(scope)?.frozen?.atMs ?? Infinity) <= atMs);
+
+const DAY_MS = 24 * 60 * MINUTE;
+/** Whether planned work may begin: no window is configured, or one of them is open. Times are UTC. */
+export function isWindowOpen(windows: Config['windows'], atMs: number): boolean {
+  const all = Object.values(windows);
+  return (
+    all.length === 0 ||
+    all.some(({ at, for: forMs }) => {
+      const [hour = 0, minute = 0] = at.split(':').map(Number);
+      const openedMs = (hour * 60 + minute) * MINUTE;
+      return (DAY_MS + (atMs % DAY_MS) - openedMs) % DAY_MS < forMs;
+    })
+  );
+}

@@ -10,7 +10,15 @@ import { MINUTE } from './rule.ts';
 
 /** A world in which a test does what daemons must never do. */
 export async function forge() {
-  const world = createPlayedWorld({ locations: { hall: 4 }, seed: 1, hasPool: true });
+  const world = createPlayedWorld({
+    ...{ locations: { hall: 4 }, seed: 1, hasPool: true },
+    config: {
+      conditions: { 'disk-failing': 'drain' },
+      replacement: { maxPerDay: 1 },
+      windows: { noon: { at: '12:00', for: '1h' } },
+    },
+    ofProvider: { target: 1, acceptance: { memoryGiB: 64, required: true } },
+  });
   const { clock, bmdb, provider } = world;
   const { tables } = bmdb;
   const recorder = createRecorder(world);
@@ -62,7 +70,7 @@ export async function forge() {
     const work = { machineId: id, process, sessionId, epoch: String(epoch) };
     machine.leases = [{ ...work, startedAtMs: clock.now() }];
   };
-  const hold = (kind: 'no-recover' | 'preserve' | 'no-allocate') =>
+  const hold = (kind: 'no-recover' | 'preserve' | 'no-allocate' | 'retired') =>
     void (tables.holds = [
       { provider: PROVIDER, slotId: slotId!, kind, setBy: 'ann', reason: '', untilMs: null },
     ]);

@@ -7,6 +7,8 @@ import { EVIDENCE } from './evidence.ts';
 import { GUARD } from './guard.ts';
 import { LISTINGS } from './listings.ts';
 import { OUTCOMES } from './outcomes.ts';
+import { REPAIRS } from './repairs.ts';
+import { ROLLS } from './rolls.ts';
 import type { SimulationRule, RuleScene } from './rule.ts';
 import { SHOWN } from './shown.ts';
 import { WORK } from './work.ts';
@@ -19,6 +21,8 @@ export const RULES: readonly SimulationRule[] = [
   ...GUARD,
   ...LISTINGS,
   ...OUTCOMES,
+  ...REPAIRS,
+  ...ROLLS,
   ...DAEMONS,
   ...COST,
   ...SHOWN,

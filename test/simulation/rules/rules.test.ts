@@ -4,11 +4,11 @@ import { machineId } from '../../../src/domain/ids.ts';
 import type { LadderRow, MachineRow, Process } from '../../../src/domain/machine.ts';
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { targetOf } from '../../contracts/requests-of.ts';
-import { reportCondition } from '../../doubles/mem-bmdb/conditions.ts';
 import { newMachine } from '../../doubles/mem-bmdb/tables.ts';
 import { machineRow, memberRow, provided } from '../../support/facts.ts';
 import { forge, type Forged } from './forge.ts';
 import { RULES } from './index.ts';
+import { REPAIR_LIES } from './repair-lies.ts';
 import { MINUTE } from './rule.ts';
 
 const healthy = { state: 'Running', substate: 'healthy' };
@@ -143,18 +143,6 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     recovering(forged);
     forged.heard(MINUTE);
     forged.ladder({});
-    return reboot(forged);
-  },
-  'condition-interrupts-nobody': (forged) => {
-    recovering(forged);
-    forged.heard(MINUTE);
-    forged.ladder({});
-    const { tables, slotId, machine } = forged;
-    reportCondition(tables, {
-      ...{ provider: machine.row.provided!.provider, slotId, machineId: null },
-      ...{ type: 'disk-failing', source: 'agent', status: 'True', reason: '', detail: '' },
-      validForMs: null,
-    });
     return reboot(forged);
   },
   'left-out-is-left-alone: which is chronic': (forged) => {
@@ -349,6 +337,7 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
     );
   },
   evidence: ({ recorder, lease }) => (lease('ShepherdAgentStart'), recorder.end()),
+  ...REPAIR_LIES,
 };
 const ruleOf = (title: string) => title.split(':', 1)[0]!;
 
