@@ -169,7 +169,7 @@ test('waits for an open order of a machine that got worse, before the next batch
   const conditions: readonly ConditionRow[] = [
     {
       ...{ provider: PROVIDER, slotId: 'm1', type: 'disk-failing', source: 'agent' },
-      ...{ reason: 'sda', detail: '', sinceMs: NOW_MS, expiresAtMs: null },
+      ...{ reason: 'sda', detail: '', sinceMs: NOW_MS, fromMs: null, expiresAtMs: null },
       status: 'True',
     },
   ];
