@@ -1,12 +1,12 @@
 import { lostAtMs } from './eligibility.ts';
-import type { Headline, Share, ShareWord } from './headline.ts';
+import { CONDITIONS_FILTER, type Headline, type Share, type ShareWord } from './headline.ts';
 import { shortName } from './ids.ts';
 import type { MachineRow, Process } from './machine.ts';
 import type { LossPolicy } from './policy.ts';
 import { scopeName } from './recovery/guard-judgement.ts';
 import { unheardTooLongAtMs, type GuardState } from './recovery/guard-status.ts';
 
-export const NEED_KINDS = ['guard', 'unlisted', 'machines'] as const;
+export const NEED_KINDS = ['guard', 'unlisted', 'machines', 'conditions'] as const;
 /** Something that needs a person's attention. */
 export interface Need {
   readonly kind: (typeof NEED_KINDS)[number];
@@ -84,6 +84,7 @@ export function fleetStatus(facts: StatusFacts): FleetStatus {
         sinceMs,
       })),
       ...(needHuman === 0 ? [] : [machinesNeed(needHuman)]),
+      ...(headline.conditions === 0 ? [] : [conditionsNeed(headline.conditions)]),
     ],
     doing: headline.shares.filter(({ word }) => DOING.includes(word)),
     next: nextOf(facts),
@@ -110,6 +111,14 @@ const machinesNeed = (count: number): Need => ({
   kind: 'machines',
   title: count === 1 ? '1 machine needs a person' : `${count} machines need a person`,
   text: 'They wait for a decision, or have been silent or unreachable for too long',
+  sinceMs: null,
+  scope: null,
+});
+
+const conditionsNeed = (count: number): Need => ({
+  kind: 'conditions',
+  title: count === 1 ? '1 machine has a condition' : `${count} machines have conditions`,
+  text: `the filter ${CONDITIONS_FILTER} lists them`,
   sinceMs: null,
   scope: null,
 });

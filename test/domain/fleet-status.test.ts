@@ -124,3 +124,10 @@ test('names no timed event for a healthy machine', () => {
   expect(hasNext({ state: 'Running', substate: 'healthy' })).toBe(false);
   expect(hasNext({ state: 'Running', substate: 'silent' })).toBe(true);
 });
+
+test('machines with conditions need a person, too', () => {
+  const headline = headlineOf([{ word: 'healthy', machines: 2 }], 1);
+  expect(fleetStatus({ ...calm, headline }).needs).toMatchObject([
+    { kind: 'conditions', title: '1 machine has a condition' },
+  ]);
+});

@@ -1,11 +1,22 @@
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { factLines, timeText, told, untilText, whenText, type LabelledValue } from '../layout.ts';
-import type { Acceptance, Explanation, History, Machine, RequestList, Request } from './answers.ts';
+import type {
+  Acceptance,
+  Cases,
+  Explanation,
+  History,
+  Machine,
+  RequestList,
+  Request,
+} from './answers.ts';
 import { conditionText } from './conditions.ts';
 import { findNamed, named, pathOf } from './names.ts';
 import type { Session, CommandOutput } from './session.ts';
 import { fingerprintOf } from '../../adapters/ssh/port.ts';
+import { ACCEPTANCE_SOURCE } from '../../domain/acceptance.ts';
+import { isOfCondition } from '../../domain/conditions.ts';
+import type { HoldRow } from '../../domain/machine.ts';
 import { LINE_FIELD_NAMES, lineField } from '../../domain/line-fields.ts';
 import { fromText } from '../../lib/texts.ts';
 
@@ -34,7 +45,8 @@ export async function showMachine(
   const checks = machine.acceptance
     ? (await client.get<Acceptance>(`${path}/acceptance`)).checks
     : [];
-  const whole = { machine, explanation, requests, lines, checks };
+  const { cases } = await client.get<Cases>('/cases', { slot, state: 'open' });
+  const whole = { machine, explanation, requests, lines, checks, cases };
   return {
     ...{ document: { ...machine, explanation }, names: [slot] },
     text: (width) => factLines(machineFacts(whole), width),
@@ -116,6 +128,8 @@ interface MachineWhole {
   readonly lines: History['lines'];
   /** Of its acceptance. */
   readonly checks: Acceptance['checks'];
+  /** The open ones. */
+  readonly cases: Cases['cases'];
 }
 
 /** Everything that a person needs to know about a machine. */
@@ -139,6 +153,7 @@ function machineFacts(whole: MachineWhole): LabelledValue[] {
     ],
     ['cooldown', told(shelf, ({ untilMs, cause }) => `${untilText(untilMs, atMs)}: ${cause}`)],
     ...(machineId === null ? [] : tenancyFacts(whole)),
+    ...whole.cases.map(({ id, title }): LabelledValue => ['case', `${id}: ${title}`]),
     ...conditionFacts(machine),
     ...acceptanceFacts(whole),
     ...holdFacts(machine),
@@ -306,12 +321,18 @@ function bootFacts({ bootSeconds }: Machine): LabelledValue[] {
   ];
 }
 
+/** Nobody can remove a hold that follows from a condition or an acceptance. */
+const holdEndText = ({ setBy, untilMs }: Pick<HoldRow, 'setBy' | 'untilMs'>, atMs: number) =>
+  isOfCondition({ setBy }) || setBy === ACCEPTANCE_SOURCE
+    ? 'until that ends'
+    : untilText(untilMs, atMs);
+
 function holdFacts({ holdRows, atMs }: Machine): LabelledValue[] {
   return holdRows.length === 0
     ? [['holds', 'none']]
     : holdRows.map(({ kind, setBy, reason, fromMs, untilMs }, at): LabelledValue => [
         at === 0 ? 'holds' : '',
-        `${kind} by ${setBy} ${fromText(fromMs, atMs)}${untilText(untilMs, atMs)}: ${reason}`,
+        `${kind} by ${setBy} ${fromText(fromMs, atMs)}${holdEndText({ setBy, untilMs }, atMs)}: ${reason}`,
       ]);
 }
 

@@ -1,7 +1,8 @@
 import { fromText, spanText, visibleText } from '../../lib/texts.ts';
 import { acceptanceText } from '../acceptance.ts';
-import type { ConditionRow } from '../conditions.ts';
-import { isHeld } from '../eligibility.ts';
+import { isOfCondition } from '../conditions.ts';
+import { isHeld, isInForce } from '../eligibility.ts';
+import type { SlotFacts } from '../machine.ts';
 import type { Process } from '../machine.ts';
 import { nextStep, type LadderEnd, type LadderStep } from '../recovery/ladder.ts';
 import { isUnheardTooLong } from '../recovery/guard-status.ts';
@@ -41,7 +42,7 @@ export function explanationOf(facts: ExplanationFacts, moment: ExplanationMoment
       sinceMs,
       reason: story.reason,
       needsPerson: at.row !== null && isUnheardTooLong(at.row, moment),
-      wrong: wrongOf(facts.slot.conditions, nowMs) ?? untested(at),
+      wrong: wrongOf(facts.slot, nowMs) ?? untested(at),
       ways,
       next: next.text,
       nowMs,
@@ -55,14 +56,17 @@ export function explanationOf(facts: ExplanationFacts, moment: ExplanationMoment
 }
 
 /** The true condition that begins first with its reason, and how many more there are. */
-function wrongOf(conditions: readonly ConditionRow[], nowMs: number): string | null {
+function wrongOf({ conditions, holds }: SlotFacts, nowMs: number): string | null {
   const [first, ...others] = conditions
     .filter(({ status }) => status === 'True')
     .toSorted((a, b) => (a.fromMs ?? 0) - (b.fromMs ?? 0));
   if (!first) return null;
   const more = others.length === 0 ? '' : `${others.length + 1} conditions, such as `;
   const from = fromText(first.fromMs, nowMs);
-  return `${more || 'condition '}${first.type} ${from}(${first.source}): ${first.reason}`;
+  const isOut = holds.some(
+    (hold) => hold.kind === 'no-serve' && isOfCondition(hold) && isInForce(hold, nowMs),
+  );
+  return `${more || 'condition '}${first.type} ${from}(${first.source}${isOut ? ', leaves its pools' : ''}): ${first.reason}`;
 }
 
 const untested = ({ row, moment }: At): string | null =>

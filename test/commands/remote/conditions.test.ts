@@ -27,7 +27,7 @@ test('a condition is set, listed, shown, explained and cleared under the name of
   expect(shown).toContain('fan-broken is Unknown (tell)');
   const explained = await s.run(['machine', 'explain', 'slot-1']);
   expect(explained.stdout.replaceAll(/\s+/g, ' ')).toContain(
-    '; condition disk-failing (token:ann): sda: 2 media errors; next:',
+    '; condition disk-failing (token:ann, leaves its pools): sda: 2 media errors; next:',
   );
 
   const filtered = await s.run(['machines', '--filter', 'condition:disk-failing', '-o', 'name']);
@@ -72,7 +72,9 @@ test('a condition with --from says so until then, and has its effect from then o
   await advance(s.clock, 2_000);
   expect(await said('condition', 'list')).toMatch(/\d\dZ drain new switch/);
   expect(await said('show')).toContain(line(''));
-  expect(await said('explain')).toContain('; condition maintenance-announced (token:ann): new');
+  expect(await said('explain')).toContain(
+    '; condition maintenance-announced (token:ann, leaves its',
+  );
   expect(await holds()).toEqual(['no-allocate', 'no-serve']);
 
   const past = await s.run(set(...args, '--from', '2001-01-01'));
