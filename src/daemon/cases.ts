@@ -10,7 +10,7 @@ const PERIOD_MS = 15_000;
 
 /** Carries on repair cases while the daemon runs and has the job; never stops the supervisor. */
 export function startCases(parts: DaemonParts): void {
-  const { bmdb, mirror, loops, closer, config } = parts;
+  const { bmdb, mirror, loops, closer, config, keeper } = parts;
   const log = parts.log.child({ component: 'cases' });
   const given = { ...parts, cases: bmdb.cases, nowMs: mirror.nowMs, log, ssh: config.ssh };
   const policies = acceptancePolicies(config.providers);
@@ -25,7 +25,8 @@ export function startCases(parts: DaemonParts): void {
     {
       ...{ ...given, acceptances: bmdb.acceptances, events: bmdb.events },
       ...{ facts: mirror.facts, isWhole: mirror.isWhole, waitsForWindow },
-      takeEvidence: (...machine) => visitForEvidence(given, ...machine),
+      takeEvidence: (machine, signal) =>
+        visitForEvidence(given, machine, AbortSignal.any([signal, keeper.require().signal])),
       loop: loops.of('cases', PERIOD_MS, CASES_JOB),
       periodMs: PERIOD_MS,
     },

@@ -69,8 +69,12 @@ function wrongOf({ conditions, holds }: SlotFacts, nowMs: number): string | null
   return `${more || 'condition '}${first.type} ${from}(${first.source}${isOut ? ', leaves its pools' : ''}): ${first.reason}`;
 }
 
-const untested = ({ row, moment }: At): string | null =>
-  row?.acceptance ? acceptanceText(row.acceptance, moment.nowMs) : null;
+/** That an acceptance follows the repair says nothing about a machine that is still broken. */
+function untested({ row, moment }: At): string | null {
+  const { acceptance = null, quarantine = null } = row ?? {};
+  if (!acceptance || (quarantine && acceptance.state === 'waiting')) return null;
+  return acceptanceText(acceptance, moment.nowMs);
+}
 
 /** The actor knows steps that rows do not show. Its step counts only while the states agree. */
 function placeOf(facts: ExplanationFacts, moment: ExplanationMoment): At {

@@ -114,7 +114,13 @@ export const DEEDS: readonly SimulationRule[] = [
             ({ sessionId }) => scene.recorder.ownerOf(sessionId) === by,
           ),
         );
-        if (at.length > 0 && !isWorkedOn)
+        // The holder of this job reads evidence from drained machines.
+        const { sessionId = '' } = tables.jobs.get('cases') ?? {};
+        const isReader =
+          path !== 'shell.ssh.upload' &&
+          scene.recorder.ownerOf(sessionId) === by &&
+          isAlive(tables, sessionId, step.atMs);
+        if (at.length > 0 && !isWorkedOn && !isReader)
           say(`${path} to ${host} by ${by}, which does not work on it`);
       }
       return (step) => {

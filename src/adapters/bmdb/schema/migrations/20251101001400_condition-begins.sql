@@ -3,8 +3,8 @@
 
 -- Announced work: a condition may begin later.
 
-ALTER TABLE machine_conditions
-  ADD COLUMN from_at timestamptz CHECK (isfinite(from_at)); -- When True begins to have its effect; null: at once.
+ALTER TABLE machine_conditions ADD COLUMN from_at timestamptz CHECK (isfinite(from_at));
+COMMENT ON COLUMN machine_conditions.from_at IS 'When True begins to have its effect; null: at once.';
 DROP TRIGGER wake_update ON machine_conditions;
 CREATE TRIGGER wake_update AFTER UPDATE OF status, reason, detail, from_at ON machine_conditions
   FOR EACH ROW WHEN ((OLD.status, OLD.reason, OLD.detail, OLD.from_at) IS DISTINCT FROM
