@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type {
   AcceptanceRepository,
   CaseRepository,
@@ -12,6 +13,8 @@ import { repeatJob, type JobDeps } from './loops.ts';
 
 /** The lease for opening cases. */
 export const CASES_JOB = 'cases';
+/** Machines that are visited at the same time. */
+const VISITS_MAX = 8;
 
 export interface CasesDeps extends JobDeps {
   readonly cases: Pick<CaseRepository, 'open' | 'list' | 'close'>;
@@ -36,6 +39,7 @@ export interface CasesDeps extends JobDeps {
 export function openCases(deps: CasesDeps, signal: AbortSignal): Promise<void> {
   const { periodMs } = deps;
   const job = { job: CASES_JOB, periodMs, failure: 'cases could not be carried on' };
+  const visits = pLimit(VISITS_MAX);
   const look = async () => {
     if (!deps.isWhole()) return;
     const nowMs = deps.nowMs();
@@ -47,9 +51,8 @@ export function openCases(deps: CasesDeps, signal: AbortSignal): Promise<void> {
     const latest = new Map(known.map((each) => [slot(each.provider, each.slotId), each]));
     const drained = await openDue(deps, all, latest, signal);
     await closeAccepted(deps, all, latest);
-    for (const { facts } of all) {
-      if (drained.includes(facts.slot)) await deps.takeEvidence(facts, signal);
-    }
+    const broken = all.filter(({ facts }) => drained.includes(facts.slot));
+    await visits.map(broken, ({ facts }) => deps.takeEvidence(facts, signal));
   };
   return repeatJob(deps, job, look, signal);
 }
