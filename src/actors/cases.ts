@@ -5,8 +5,8 @@ import type {
   EventRepository,
 } from '../adapters/bmdb/port.ts';
 import { ACCEPTANCE_SOURCE } from '../domain/acceptance.ts';
-import { CASE_RULE, caseReasons, closesCase, opensCase } from '../domain/cases.ts';
-import type { CaseReason, RepairCase } from '../domain/cases.ts';
+import { CASE_RULE, caseReasons, caseStep, isBroken, opensCase } from '../domain/cases.ts';
+import type { CaseReason, CaseScene, RepairCase } from '../domain/cases.ts';
 import { slot, type Slot } from '../domain/ids.ts';
 import type { SlotFacts } from '../domain/machine.ts';
 import { repeatJob, type JobDeps } from './loops.ts';
@@ -18,7 +18,7 @@ const VISITS_MAX = 8;
 
 export interface CasesDeps extends JobDeps {
   readonly cases: Pick<CaseRepository, 'open' | 'list' | 'close'>;
-  readonly acceptances: Pick<AcceptanceRepository, 'begin'>;
+  readonly acceptances: Pick<AcceptanceRepository, 'begin' | 'request'>;
   readonly events: Pick<EventRepository, 'latest'>;
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
   /** From a machine that no recovery visits. Never rejects. */
@@ -27,8 +27,7 @@ export interface CasesDeps extends JobDeps {
   readonly isWhole: () => boolean;
   /** Whether the machine's acceptance must wait for a maintenance window. */
   readonly waitsForWindow: (facts: SlotFacts) => boolean;
-  /** Database clock. */
-  readonly nowMs: () => number;
+  readonly scene: () => CaseScene;
   readonly periodMs: number;
 }
 
@@ -42,15 +41,15 @@ export function openCases(deps: CasesDeps, signal: AbortSignal): Promise<void> {
   const visits = pLimit(VISITS_MAX);
   const look = async () => {
     if (!deps.isWhole()) return;
-    const nowMs = deps.nowMs();
+    const scene = deps.scene();
     const all = [...deps.facts().values()].map((facts) => ({
-      ...{ facts, reasons: caseReasons(facts, nowMs) },
+      ...{ facts, reasons: caseReasons(facts, scene) },
     }));
     await beginAcceptances(deps, all);
     const known = await deps.cases.list({ state: 'latest' }, signal);
     const latest = new Map(known.map((each) => [slot(each.provider, each.slotId), each]));
     const drained = await openDue(deps, all, latest, signal);
-    await closeAccepted(deps, all, latest);
+    await carryOn(deps, all, latest);
     const broken = all.filter(({ facts }) => drained.includes(facts.slot));
     await visits.map(broken, ({ facts }) => deps.takeEvidence(facts, signal));
   };
@@ -67,20 +66,23 @@ async function beginAcceptances(deps: CasesDeps, all: readonly Found[]): Promise
   const due = all.flatMap(({ facts, reasons }) => {
     const { acceptance, machineId } = facts.row ?? {};
     if (acceptance?.state !== 'waiting' || !machineId) return [];
-    const isBroken = acceptance.cause === 'repaired' && reasons.length > 0;
-    return isBroken || deps.waitsForWindow(facts) ? [] : [machineId];
+    const isTooEarly = acceptance.cause === 'repaired' && isBroken(facts, reasons);
+    return isTooEarly || deps.waitsForWindow(facts) ? [] : [machineId];
   });
   if (due.length > 0) await deps.acceptances.begin(due);
 }
 
-async function closeAccepted(
-  { cases, log }: CasesDeps,
+async function carryOn(
+  { cases, acceptances, log }: CasesDeps,
   all: readonly Found[],
   latest: Latest,
 ): Promise<void> {
   for (const { facts, reasons } of all) {
     const known = latest.get(facts.slot);
-    if (!known || reasons.length > 0 || !closesCase(known, facts.row?.acceptance ?? null)) continue;
+    if (!known || known.closedAtMs !== null || !facts.row) continue;
+    const step = caseStep(known, facts.row.acceptance, isBroken(facts, reasons));
+    if (step === 'request') await acceptances.request([facts.row.machineId]);
+    if (step !== 'close') continue;
     const outcome = 'nothing is wrong any more, and the machine is accepted';
     const closed = await cases.close(known.caseId, { by: ACCEPTANCE_SOURCE, outcome });
     if (closed) log.info({ slot: facts.slot, case: known.caseId }, 'a case is closed');
@@ -99,8 +101,8 @@ async function openDue(
     const name = slot(reason.provider, reason.slotId);
     const last = latest.get(name);
     const sinceMs = reason.sinceMs ?? (await quarantinedAtMs(deps, reason, last, signal));
-    if (!opensCase({ sinceMs }, last)) continue;
-    const { sinceMs: _, ...about } = reason;
+    if (!opensCase({ ...reason, sinceMs }, last)) continue;
+    const { sinceMs: _, isSuspicious: __, ...about } = reason;
     const opened = await deps.cases.open({ ...about, by: CASE_RULE });
     if (!opened) continue;
     deps.log.warn({ slot: name, case: opened.caseId, title: opened.title }, 'a case is opened');

@@ -1,5 +1,5 @@
 import type { Bmdb, RollChange } from '../adapters/bmdb/port.ts';
-import { NothingToDo } from '../domain/errors.ts';
+import { NothingToDo, SessionExpired } from '../domain/errors.ts';
 import {
   currentBatch,
   planRoll,
@@ -46,7 +46,14 @@ export function carryOnRolls(deps: RollsDeps, signal: AbortSignal): Promise<void
 
 async function lookAtAll(deps: RollsDeps, signal: AbortSignal): Promise<number> {
   const running = await deps.bmdb.rolls.list({ running: true, limit: RUNNING_MAX }, signal);
-  for (const roll of running) await lookAt(deps, roll, signal);
+  for (const roll of running) {
+    try {
+      await lookAt(deps, roll, signal);
+    } catch (err) {
+      if (signal.aborted || err instanceof SessionExpired) throw err;
+      deps.log.warn({ err, roll: roll.id }, 'a rolling action could not be carried on');
+    }
+  }
   return running.length;
 }
 
@@ -61,7 +68,10 @@ async function lookAt(deps: RollsDeps, roll: RollRow, signal: AbortSignal): Prom
   const write = (change: Partial<RollChange>) => bmdb.rolls.step(roll, { ...before, ...change });
   switch (step.kind) {
     case 'order':
-      for (const at of step.slots) await order(deps, roll, at);
+      for (const at of step.slots) {
+        if ((await bmdb.rolls.read(roll.id))?.state !== 'running') return;
+        await order(deps, roll, at);
+      }
       return;
     case 'wait':
       if (step.why !== roll.note) await write({ note: step.why });

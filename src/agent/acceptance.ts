@@ -86,7 +86,7 @@ function hardwareChecks(wanted: WireProfile, found: WireProfile): Check[] {
   return [
     least('memory', 'GiB', [wanted.memoryGib ?? 0, found.memoryGib ?? 0], 1 - TOLERANCE),
     least('cpus', 'threads', [wanted.cpus ?? 0, found.cpus ?? 0]),
-    ...(wanted.disks ?? []).map((disks) => diskCheck(disks, found.disks ?? [])),
+    ...(wanted.disks ?? []).map((disks) => diskCheck(disks, wanted.disks!, found.disks ?? [])),
     least('network', 'Mbit/s', [wanted.networkMbps ?? 0, found.networkMbps ?? 0]),
   ];
 }
@@ -102,15 +102,18 @@ const measured = (
 
 type Disks = NonNullable<WireProfile['disks']>;
 
-function diskCheck({ sizeGb, count }: Disks[number], found: Disks): Check {
+/** Disks of nearly the same size count together, so that none counts for two. */
+function diskCheck({ sizeGb, count }: Disks[number], wanted: Disks, found: Disks): Check {
   const size = sizeGb ?? 0;
-  const fitting = found.filter((each) => Math.abs((each.sizeGb ?? 0) - size) <= size * TOLERANCE);
-  const has = fitting.reduce((sum, each) => sum + (each.count ?? 0), 0);
+  const fitting = (disks: Disks) =>
+    disks
+      .filter((each) => Math.abs((each.sizeGb ?? 0) - size) <= size * TOLERANCE)
+      .reduce((sum, each) => sum + (each.count ?? 0), 0);
   return {
     name: 'disks',
     expected: `${count} × ${size} GB`,
     found: found.map((each) => `${each.count} × ${each.sizeGb} GB`).join(', ') || 'none',
-    status: has >= (count ?? 0) ? Status.STATUS_OK : Status.STATUS_FAILED,
+    status: fitting(found) >= fitting(wanted) ? Status.STATUS_OK : Status.STATUS_FAILED,
   };
 }
 
@@ -183,7 +186,8 @@ export async function readSpeed(
   const chunks = Math.floor((capacityBytes - size) / CHUNK_BYTES);
   const begin = Math.floor(random() * chunks) * CHUNK_BYTES;
   const buffer = Buffer.alloc(CHUNK_BYTES);
-  const file = await open(path, constants.O_RDONLY);
+  // A read of a broken disk may hang for ever, and so may its opening.
+  const opening = open(path, constants.O_RDONLY);
   const late = Promise.withResolvers<never>();
   const limit = setTimeout(
     () => late.reject(new Error(`the read took longer than ${limitMs} ms`)),
@@ -191,6 +195,7 @@ export async function readSpeed(
   );
   let isOver = false;
   const read = async () => {
+    const file = await opening;
     const startMs = now();
     let done = 0;
     while (done < size && !isOver) {
@@ -206,8 +211,7 @@ export async function readSpeed(
   } finally {
     isOver = true;
     clearTimeout(limit);
-    // A read of a broken disk may hang forever, and the end of the file waits for it.
-    void file.close();
+    void opening.then((file) => file.close()).catch(() => undefined);
   }
 }
 
@@ -225,7 +229,7 @@ export interface AcceptanceLoopDeps {
   readonly onResult: () => void;
 }
 
-/** Runs requests one at a time. Answers a repeated request with the same result. */
+/** Runs the newest request. Answers a repeated request with the same result. */
 export function createAcceptance({ run, onResult }: AcceptanceLoopDeps) {
   let current: bigint | null = null;
   let last: AcceptanceResult | null = null;
@@ -238,9 +242,11 @@ export function createAcceptance({ run, onResult }: AcceptanceLoopDeps) {
     consider(request: AcceptanceRequest, skewMs: number | null): void {
       const id = request.id ?? 0n;
       if (last?.id === id) result = last;
-      if (current !== null || last?.id === id) return;
+      // A run may hang on a broken disk for ever; a newer request takes its place.
+      if (current === id || last?.id === id) return;
       current = id;
       const finish = (done: AcceptanceResult) => {
+        if (current !== id) return;
         current = null;
         result = last = done;
         onResult();

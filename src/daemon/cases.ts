@@ -25,6 +25,9 @@ export function startCases(parts: DaemonParts): void {
     {
       ...{ ...given, acceptances: bmdb.acceptances, events: bmdb.events },
       ...{ facts: mirror.facts, isWhole: mirror.isWhole, waitsForWindow },
+      scene: () => ({
+        ...{ nowMs: mirror.nowMs(), suspicious: mirror.suspicious(), effects: config.conditions },
+      }),
       takeEvidence: (machine, signal) =>
         visitForEvidence(given, machine, AbortSignal.any([signal, keeper.require().signal])),
       loop: loops.of('cases', PERIOD_MS, CASES_JOB),

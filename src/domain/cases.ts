@@ -1,7 +1,6 @@
 import { plainText } from '../lib/texts.ts';
-import type { AcceptanceRow } from './acceptance.ts';
-import { BY_CONDITION, isOfCondition } from './conditions.ts';
-import { isInForce } from './eligibility.ts';
+import { ACCEPTANCE_SOURCE, type AcceptanceRow } from './acceptance.ts';
+import { standingOf, type ConditionPolicy } from './conditions.ts';
 import { slotIdOf, type MachineId, type ProviderName } from './ids.ts';
 import type { SlotFacts } from './machine.ts';
 
@@ -58,35 +57,43 @@ export interface CaseReason extends Pick<
 > {
   /** Since when; null: only the slot's log knows. */
   readonly sinceMs: number | null;
+  /** Too many machines have it, so that it opens no case. */
+  readonly isSuspicious: boolean;
+}
+
+/** What decides which conditions drain a machine. */
+export interface CaseScene extends Pick<ConditionPolicy, 'effects'> {
+  readonly nowMs: number;
+  /** See `suspiciousTypes`. */
+  readonly suspicious: ReadonlySet<string>;
 }
 
 /**
- * Why the slot gets a case: a quarantine that only a person ends, or a condition that drains the
- * machine now. Quarantines by operators and conflicts are no repairs.
+ * Why the slot needs a repair: a quarantine that only a person ends, or a condition that drains, whatever
+ * other holds there are. Quarantines by operators and conflicts are no repairs.
  */
-export function caseReasons(
-  { slot, provider, row, holds, conditions }: SlotFacts,
-  nowMs: number,
-): CaseReason[] {
-  const about = { provider, slotId: slotIdOf(slot), machineId: row?.machineId ?? null };
+export function caseReasons(facts: SlotFacts, scene: CaseScene): CaseReason[] {
+  const { row, conditions } = facts;
+  const about = {
+    ...{ provider: facts.provider, slotId: slotIdOf(facts.slot) },
+    machineId: row?.machineId ?? null,
+  };
   const quarantine = row?.quarantine ?? null;
   const needsPerson = quarantine?.kind === 'needsHuman' || (quarantine?.cause ?? null) !== null;
-  const drain = holds.find(
-    (hold) => hold.kind === 'no-serve' && isOfCondition(hold) && isInForce(hold, nowMs),
-  );
-  const type = drain?.setBy.slice(BY_CONDITION.length) ?? '';
-  const times = conditions
-    .filter((each) => each.type === type && each.status === 'True')
-    .filter(({ fromMs }) => (fromMs ?? nowMs) <= nowMs)
-    .map(({ sinceMs, fromMs }) => Math.max(sinceMs, fromMs ?? 0));
-  return [
-    ...(quarantine && needsPerson
-      ? [{ ...about, title: titleOf(quarantine.reason), sinceMs: null }]
-      : []),
-    ...(drain
-      ? [{ ...about, title: titleOf(`${type}: ${drain.reason}`), sinceMs: Math.max(...times, 0) }]
-      : []),
-  ];
+  const drains = conditions.flatMap((each): CaseReason[] => {
+    const { type, source, status, reason, sinceMs, fromMs } = each;
+    if (status !== 'True' || (fromMs ?? 0) > scene.nowMs) return [];
+    const { effect, suspicious: isSuspicious } = standingOf(each, scene.suspicious, scene);
+    if (effect !== 'drain') return [];
+    const title = titleOf(`${type}: ${source}: ${reason}`);
+    return [{ ...about, title, sinceMs: Math.max(sinceMs, fromMs ?? 0), isSuspicious }];
+  });
+  return quarantine && needsPerson
+    ? [
+        { ...about, title: titleOf(quarantine.reason), sinceMs: null, isSuspicious: false },
+        ...drains,
+      ]
+    : drains;
 }
 
 /** A title of one line, never empty. */
@@ -94,20 +101,38 @@ export const titleOf = (text: string): string =>
   plainText(text.replaceAll(/\s+/g, ' ').trim(), CASE_TITLE_MAX) || 'it needs a person';
 
 /**
- * Whether a reason opens a case. After the slot's last case was closed, only a newer reason does.
+ * Whether a reason opens a case. After a person closed the slot's last case, only a newer reason does.
+ * Acceptance closes a case only without reasons, so that any is newer.
  * @param last the newest case of the slot; absent: it never had one.
  */
 export function opensCase(
-  { sinceMs }: Pick<CaseReason, 'sinceMs'>,
-  last: Pick<RepairCase, 'closedAtMs'> | undefined,
+  { sinceMs, isSuspicious }: Pick<CaseReason, 'sinceMs' | 'isSuspicious'>,
+  last: Pick<RepairCase, 'closedAtMs' | 'closedBy'> | undefined,
 ): boolean {
+  if (isSuspicious) return false;
   if (!last) return true;
-  return last.closedAtMs !== null && sinceMs !== null && sinceMs > last.closedAtMs;
+  if (last.closedAtMs === null || sinceMs === null) return false;
+  return last.closedBy === ACCEPTANCE_SOURCE || sinceMs > last.closedAtMs;
 }
 
-/** Whether an acceptance that was requested after the opening of the case closes it. */
-export const closesCase = (
-  { openedAtMs, closedAtMs }: Pick<RepairCase, 'openedAtMs' | 'closedAtMs'>,
-  acceptance: Pick<AcceptanceRow, 'state' | 'askedAtMs'> | null,
-): boolean =>
-  closedAtMs === null && acceptance?.state === 'passed' && acceptance.askedAtMs > openedAtMs;
+/** Whether something is wrong with the machine, or a person has put it aside. */
+export const isBroken = (
+  { row }: Pick<SlotFacts, 'row'>,
+  reasons: readonly CaseReason[],
+): boolean => reasons.length > 0 || row?.quarantine != null || row?.deprovision != null;
+
+/**
+ * What follows for an open case. Only an acceptance that began after the repair closes it; another one
+ * may have been made in the middle of it. One that failed is for people: nothing is repeated by itself.
+ */
+export function caseStep(
+  { openedAtMs, openedBy }: Pick<RepairCase, 'openedAtMs' | 'openedBy'>,
+  acceptance: Pick<AcceptanceRow, 'state' | 'cause' | 'askedAtMs'> | null,
+  broken: boolean,
+): 'request' | 'close' | null {
+  if (acceptance?.state === 'waiting' || acceptance?.state === 'due') return null;
+  if (broken) return 'request';
+  if (acceptance?.cause !== 'repaired' || acceptance.askedAtMs <= openedAtMs)
+    return openedBy === CASE_RULE ? 'request' : null;
+  return acceptance.state === 'passed' ? 'close' : null;
+}

@@ -155,6 +155,25 @@ export function machineCounts(machines: readonly MachineRow[]): ReadonlyMap<stri
   return counts;
 }
 
+/** The conditions that count for suspicion: begun, on machines in use. */
+export function countedConditions(
+  conditions: readonly ConditionRow[],
+  machines: readonly MachineRow[],
+  nowMs: number,
+): readonly ConditionRow[] {
+  if (conditions.length === 0) return conditions;
+  const used = new Set(
+    machines.flatMap(({ provided, quarantine }) =>
+      provided && quarantine?.cause !== 'retired'
+        ? [slot(provided.provider, provided.reservationId ?? provided.providerId)]
+        : [],
+    ),
+  );
+  return conditions.filter(
+    ({ provider, slotId, fromMs }) => (fromMs ?? 0) <= nowMs && used.has(slot(provider, slotId)),
+  );
+}
+
 /**
  * The types that too many machines have together, as `<scope> <type>`. As with silence, the cause
  * is then not the machines: a bad checker must not empty a pool. They only tell.
@@ -219,11 +238,9 @@ export function trueTypes(conditions: readonly ConditionRow[]): string | null {
  */
 export function conditionHolds(
   conditions: readonly ConditionRow[],
-  machines: ReadonlyMap<string, number>,
+  suspicious: ReadonlySet<string>,
   policy: ConditionPolicy,
 ): HoldRow[] {
-  if (conditions.length === 0) return [];
-  const suspicious = suspiciousTypes(conditions, machines, policy);
   const holds = new Map<string, HoldRow>();
   for (const { provider, slotId, type, source, status, reason, fromMs } of conditions) {
     if (status !== 'True') continue;

@@ -164,8 +164,11 @@ function standingOf(roll: RollRow, at: RollSlot, scene: RollScene): Standing {
   if (order.state === 'refused') return failed(order.outcome ?? 'its order was refused');
   // Announced work is not the order's fault.
   const worse = facts.conditions.find(
-    ({ status, sinceMs, fromMs }) =>
-      status === 'True' && fromMs === null && sinceMs >= order.createdAtMs,
+    ({ type, status, sinceMs, fromMs }) =>
+      status === 'True' &&
+      type !== 'maintenance-announced' &&
+      (fromMs ?? 0) <= scene.nowMs &&
+      Math.max(sinceMs, fromMs ?? 0) >= order.createdAtMs,
   );
   // Where a failure stops nothing, the next batch must not begin beside an open order.
   const isOver = order.state !== 'open' || roll.stopOnFailure;

@@ -12,7 +12,7 @@ import {
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import type { RepairCase } from '../../src/domain/cases.ts';
 import { conditionRow } from '../support/conditions.ts';
-import { hold, machineRow, SLOT, slotFacts } from '../support/facts.ts';
+import { machineRow, SLOT, slotFacts } from '../support/facts.ts';
 
 const MINUTE = 60_000;
 const quarantine = { kind: 'needsHuman', reason: 'broken', untilMs: null, cause: null } as const;
@@ -44,7 +44,9 @@ function begin() {
       takeEvidence: async ({ slot }) => void visited.push(slot),
       isWhole: () => whole.now,
       waitsForWindow: () => window.isClosed,
-      nowMs: clock.now,
+      scene: () => ({
+        ...{ nowMs: clock.now(), suspicious: new Set(), effects: { 'disk-failing': 'drain' } },
+      }),
       loop: {
         succeeded: () => void ends.push('succeeded'),
         failed: (error) => void ends.push((error as Error).name),
@@ -88,8 +90,7 @@ test('a daemon opens cases only while it has the job, and goes on after a failur
 test('a slot whose machine needs a person for two reasons gets one case', async () => {
   const { clock, job, facts, cases } = begin();
   const known = facts.get(SLOT)!;
-  const drain = { ...hold('no-serve'), setBy: 'condition disk-failing' };
-  facts.set(SLOT, { ...known, holds: [drain] });
+  facts.set(SLOT, { ...known, conditions: [conditionRow()] });
   job.resolve({} as Lease);
   await advance(clock, 3 * MINUTE);
   expect(cases()).toBe(1);
@@ -102,9 +103,8 @@ test('a machine that a condition drains is visited for evidence once, a quaranti
   expect([cases(), visited]).toEqual([1, []]);
   const [{ caseId }] = bmdb.tables.cases as [RepairCase];
   await bmdb.cases.close(caseId, { by: 'jo', outcome: 'repaired' });
-  const drain = { ...hold('no-serve'), setBy: 'condition disk-failing' };
   const failing = conditionRow({ sinceMs: clock.now() + MINUTE });
-  facts.set(SLOT, { ...slotFacts({ row: machineRow() }), holds: [drain], conditions: [failing] });
+  facts.set(SLOT, { ...slotFacts({ row: machineRow() }), conditions: [failing] });
   await advance(clock, 3 * MINUTE);
   expect([cases(), visited]).toEqual([2, [SLOT]]);
 });

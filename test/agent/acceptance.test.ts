@@ -211,5 +211,9 @@ describe('the heartbeat loop', () => {
     await vi.advanceTimersByTimeAsync(5 * MINUTE_MS);
     expect(bench.requests.length).toBeGreaterThan(5);
     expect(bench.acceptances.ran).toEqual([3n]);
+    bench.acceptances.gate = Promise.resolve();
+    bench.always(asked(4n));
+    await vi.advanceTimersByTimeAsync(5 * MINUTE_MS);
+    expect(bench.requests.at(-1)!.acceptance?.id, 'a newer request').toBe(4n);
   });
 });

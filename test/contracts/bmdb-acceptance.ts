@@ -154,7 +154,7 @@ export function acceptanceContract(s: BmdbStage): void {
       expect((await read(id)).acceptance).toBeNull();
       await s.h.bmdb.cases.close(first!.caseId, { by: 'anna', outcome: 'no case' });
       await s.h.bmdb.cases.open({ ...opened, by: CASE_RULE });
-      const waiting = { state: 'waiting', cause: 'repaired', held: true };
+      const waiting = { state: 'waiting', cause: 'repaired', held: false };
       expect((await read(id)).acceptance).toMatchObject(waiting);
       expect(await send(id)).toBeNull();
       const { askedAtMs } = (await read(id)).acceptance!;
@@ -168,6 +168,13 @@ export function acceptanceContract(s: BmdbStage): void {
       await answer(id, { checks: [OK, ok] });
       expect((await read(id)).acceptance).toMatchObject({ state: 'passed' });
       expect(await conditionsOf(id)).toContain('disk-failing agent False');
+      await s.h.bmdb.acceptances.request([id]);
+      expect((await read(id)).acceptance, 'it passed before').toMatchObject({
+        ...{ state: 'waiting', cause: 'repaired', held: true },
+      });
+      await s.h.bmdb.acceptances.begin([id]);
+      await s.h.bmdb.acceptances.request([id]);
+      expect((await read(id)).acceptance).toMatchObject({ state: 'due' });
     });
 
     it('counts an answer only for the present request', async () => {

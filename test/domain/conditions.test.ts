@@ -3,7 +3,8 @@ import { describe, expect, it, test } from 'vitest';
 import {
   checkedConditions,
   conditionCounts,
-  conditionHolds,
+  conditionHolds as holdsOf,
+  countedConditions,
   machineCounts,
   standingOf,
   statusOf,
@@ -31,6 +32,11 @@ const fleet = (stub: number, other = 0) =>
     ...Array.from({ length: stub }, () => machineRow()),
     ...Array.from({ length: other }, () => machineRow({ provided: provided({ provider: OTHER }) })),
   ]);
+const conditionHolds = (
+  rows: readonly ConditionRow[],
+  machines: ReadonlyMap<string, number>,
+  by: Parameters<typeof holdsOf>[2],
+) => holdsOf(rows, suspiciousTypes(rows, machines, by), by);
 /** The condition on so many slots. */
 const on = (slots: number, change: Partial<ConditionRow> = {}) =>
   Array.from({ length: slots }, (_, at) => conditionRow({ slotId: `slot-${at}`, ...change }));
@@ -250,4 +256,21 @@ describe('counts of conditions', () => {
     expect(counts.some(({ type }) => type === 'a-149')).toBe(false);
     expect(counts.some(({ type }) => type === 'a-148')).toBe(true);
   });
+});
+
+test('conditions of the future, and of slots without a machine in use, are not counted', () => {
+  const retired = { kind: 'byOperator', reason: '', untilMs: null, cause: 'retired' } as const;
+  const at = (reservationId: string) => provided({ reservationId });
+  const machines = [
+    machineRow({ provided: at('a') }),
+    machineRow({ provided: at('b') }),
+    machineRow({ provided: at('c'), quarantine: retired }),
+  ];
+  const rows = ['a', 'b', 'c', 'gone'].map((slotId) =>
+    conditionRow({ slotId, fromMs: slotId === 'b' ? NOW_MS + 1 : null }),
+  );
+  const counted = (nowMs: number) =>
+    countedConditions(rows, machines, nowMs).map(({ slotId }) => slotId);
+  expect(counted(NOW_MS)).toEqual(['a']);
+  expect(counted(NOW_MS + 1)).toEqual(['a', 'b']);
 });

@@ -187,12 +187,13 @@ describe('a machine fails', () => {
     sinceMs: number,
     status: 'True' | 'Unknown',
     fromMs: number | null = null,
+    type = 'disk-failing',
   ) => ({
     facts: (at: RollSlot) =>
       heardAt(at, NOW_MS, {
         conditions: [
           {
-            ...{ provider: PROVIDER, slotId: at.slotId, type: 'disk-failing', source: 'agent' },
+            ...{ provider: PROVIDER, slotId: at.slotId, type, source: 'agent' },
             ...{ status, reason: 'sda', detail: '', sinceMs, fromMs, expiresAtMs: null },
           },
         ],
@@ -209,7 +210,14 @@ describe('a machine fails', () => {
     ['it still has time', done(lateBy), unhealthy, null],
     ['it got worse', LONG_AGO, withCondition(since, 'True'), /disk-failing is True: sda/],
     ['it was bad before', LONG_AGO, withCondition(since - 1, 'True'), null],
-    ['work on it is announced', LONG_AGO, withCondition(since, 'True', since), null],
+    ['it gets worse later', LONG_AGO, withCondition(since, 'True', NOW_MS + 1), null],
+    ['it got worse as announced', LONG_AGO, withCondition(0, 'True', since), /disk-failing is/],
+    [
+      'work on it began',
+      LONG_AGO,
+      withCondition(since, 'True', since, 'maintenance-announced'),
+      null,
+    ],
     ['nobody knows', LONG_AGO, withCondition(since, 'Unknown'), null],
   ])('when %s', (_, order, scene, why) => {
     const orders = order ? [order] : [];

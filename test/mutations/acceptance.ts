@@ -32,7 +32,7 @@ src/agent/acceptance.ts test/agent/acceptance.test.ts
   acceptance-of-nearly-the-memory: const TOLERANCE = [-0.05-]{+0.5+};
   acceptance-a-link-that-is-down-counts: [-linkUp ? Number(currentSpeedBytes ?? 0n) / BYTES_PER_MEGABIT : 0-]{+Number(linkUp !== null && currentSpeedBytes) / BYTES_PER_MEGABIT+},
   acceptance-disks-are-read-unasked: of [-wanted.readMegabytes ?-]{+wanted !== report ?+} (report
-  acceptance-the-checks-are-run-again: if (current !== null[- || last?.id === id-]) return;
+  acceptance-the-checks-are-run-again: if (current === id[- || last?.id === id-]) return;
   acceptance-a-lost-result-stays-lost: [-if (last?.id === id) result = last;-]
 src/agent/heartbeat-loop.ts test/agent/acceptance.test.ts
   acceptance-of-parts-that-nobody-reported: [-    await hardware.look();\n-]

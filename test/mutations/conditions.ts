@@ -5,6 +5,8 @@ export const mutations = mutationsOf`
 src/domain/conditions.ts test/domain/conditions.test.ts
   many-machines-with-a-condition-are-believed: return those.size > silentLimit([-guard, machines.get(scope) ?? 0);-]{+guard, 1e9);+}
   a-suspicious-type-holds-all-the-same: [-    if (isSuspicious({ provider, type }, suspicious)) continue;\n-]
+  suspicion-counts-what-is-not-begun: [-(fromMs ?? 0) <= nowMs && -]used.has(
+  suspicion-counts-slots-without-machines: (fromMs ?? 0) <= nowMs[- && used.has(slot(provider, slotId))-],
   suspicion-is-of-the-fleet-only: [-[FLEET, provider].some((scope) => suspicious.has-]{+[FLEET].some((scope) => suspicious.has+}
   what-expires-is-wrong-no-more: [-status === 'False' && -]expiresAtMs !== null
   what-was-ok-stays-so: <= nowMs ? '[-Unknown-]{+False+}' : status;

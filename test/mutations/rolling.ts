@@ -12,7 +12,8 @@ src/domain/rolling.ts test/domain/rolling.test.ts
   a-roll-goes-on-without-acceptance: acceptance.askedAtMs [-<-]{+>=+} sinceMs
   a-roll-trusts-an-agent-without-an-answer: return isOpen ? waits(why) : [-failed-]{+waits+}(why);
   a-roll-forgets-its-canary: position === 0 && [-canary > 0-]{+canary < 0+}
-  an-old-condition-is-a-failure: [- && sinceMs >= order.createdAtMs-],
+  announced-work-is-a-failure: [-type !== 'maintenance-announced' &&-]{+type !== '' &&+}
+  an-old-condition-is-a-failure: Math.max(sinceMs, fromMs ?? 0) [->=-]{+<=+} order.createdAtMs
   a-batch-is-counted-too-late: machines += batch.length) [->-]{+>=+} position
   a-batch-may-be-empty: return Math.max([-1-]{+0+}, Math.min
 src/adapters/bmdb/pg/people/rolls.ts test/adapters/bmdb/pg/contract-requests.test.ts

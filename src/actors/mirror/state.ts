@@ -6,6 +6,7 @@ import type { PoolRow } from '../../domain/balancing/pool-row.ts';
 import { createAcceptanceHolds, type AcceptancePolicies } from '../../domain/acceptance.ts';
 import {
   conditionHolds,
+  countedConditions,
   machineCounts,
   suspiciousTypes,
   withConditionHolds,
@@ -185,9 +186,9 @@ export function createMirrorState(options: MirrorStateOptions) {
     const before = around;
     // A scan has all machines; the ones known before a read of changes are close enough to count.
     const all = 'gone' in read ? rows.all() : read.machines;
-    const counts = machineCounts(all);
-    const holds = conditionHolds(read.conditions, counts, conditions);
-    suspicious = suspiciousTypes(read.conditions, counts, conditions);
+    const counted = countedConditions(read.conditions, all, read.nowMs);
+    suspicious = suspiciousTypes(counted, machineCounts(all), conditions);
+    const holds = conditionHolds(read.conditions, suspicious, conditions);
     around = keepEqual(before, { ...read, holds: withConditionHolds(read.holds, holds) });
     kept.providerHolds = read.providerHolds;
     kept.leases = read.leases;

@@ -47,6 +47,8 @@ const COMMANDS: Readonly<Record<EvidenceKind, readonly (readonly (readonly strin
 const LIMIT_MS = 20_000;
 const COMMAND_LIMIT_MS = 4_000;
 const OUTPUT_MAX = 16_384;
+/** Only the end of an output is searched for secrets. */
+const READ_MAX = 4 * OUTPUT_MAX;
 /** Evidence is recorded this long before its episode at most, because a request begins the episode. */
 const AHEAD_MS = 10 * 60_000;
 
@@ -119,7 +121,8 @@ async function answerTo(
     const { stdout } = await withTimeLimit(deps.clock, limit, (within) =>
       shell.execute(command, NOTHING, within),
     );
-    const text = withoutSecrets(stdout.toString('utf8')).trimEnd().slice(-OUTPUT_MAX);
+    const end = stdout.subarray(-READ_MAX).toString('utf8');
+    const text = withoutSecrets(end).trimEnd().slice(-OUTPUT_MAX);
     return { text, isGood: true };
   } catch (error) {
     const told =

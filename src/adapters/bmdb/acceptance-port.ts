@@ -5,6 +5,8 @@ import type { MachineId } from '../../domain/ids.ts';
 export interface AcceptanceRepository {
   /** The checks of a machine's current acceptance; null: none was ever requested. */
   read(machine: MachineId, signal: AbortSignal): Promise<AcceptanceDetail | null>;
+  /** Makes an acceptance wait for the end of the repair, unless one is waiting or due. */
+  request(machines: readonly MachineId[]): Promise<void>;
   /** Makes those due that wait. */
   begin(machines: readonly MachineId[]): Promise<void>;
 }

@@ -30,6 +30,12 @@ export const createAcceptanceRepository = (memory: Memory): AcceptanceRepository
     const found = memory.machines.get(machine)?.acceptance;
     return found ? { profile: found.profile, checks: found.checks } : null;
   },
+  request: async (machines) => {
+    for (const id of machines) {
+      const machine = memory.machines.get(id);
+      if (machine) requestAcceptance(memory, machine, 'repaired');
+    }
+  },
   begin: async (machines) => {
     for (const id of machines) {
       const machine = memory.machines.get(id);
@@ -56,10 +62,18 @@ export function requestAcceptance(
 ): void {
   const before = machine.row.acceptance;
   const isPassed = before?.state === 'passed';
+  const isOpen = before?.state === 'waiting' || before?.state === 'due';
+  if (cause === 'repaired' && isOpen) return;
+  const isProven = cause === 'repaired' && (machine.acceptance?.inventory ?? null) !== null;
   const stays = before?.state === 'failed' || (before?.held && !isPassed);
   patch(machine, {
     acceptance: {
-      ...{ state: firstState(cause), cause, held: cause !== 'asked' || stays === true, reason: '' },
+      ...{
+        state: firstState(cause),
+        cause,
+        held: !['asked', 'repaired'].includes(cause) || stays === true || isProven,
+        reason: '',
+      },
       ...{ askedAtMs: memory.now(), handedOutAtMs: null, endedAtMs: null },
     },
   });

@@ -29,14 +29,19 @@ export const ACCEPTANCES_OF_STARTS = `accepting AS (
 )`;
 
 export const statements = named('acceptance-requests', {
-  /** For a person, a machine that serves keeps serving until the result. */
+  /**
+   * For a person, a machine that serves keeps serving until the result. So does one that never passed,
+   * because its agent may be too old to answer.
+   */
   request: statement({
     params: { machines: 'uuid[]', cause: 'text', state: 'text' },
     text: ({ machines, cause, state }) =>
       `INSERT INTO machine_acceptances AS x (machine_id, cause, held, state)
-       SELECT machine_id, ${cause}, ${cause} <> 'asked', ${state}
+       SELECT machine_id, ${cause}, ${cause} NOT IN ('asked', 'repaired'), ${state}
        FROM machines WHERE machine_id = ANY (${machines}) ORDER BY 1
-       ${REPLACE(`excluded.held OR x.state = 'failed' OR (x.state <> 'passed' AND x.held)`)}`,
+       ${REPLACE(`excluded.held OR x.state = 'failed' OR (x.state <> 'passed' AND x.held)
+         OR excluded.cause = 'repaired' AND x.inventory IS NOT NULL`)}
+       WHERE excluded.cause <> 'repaired' OR x.state IN ('passed', 'failed')`,
   }),
   begin: statement({
     params: { machines: 'uuid[]' },
@@ -62,6 +67,10 @@ export const createAcceptanceRepository = (db: Database): AcceptanceRepository =
     const [found = null] = await db.once(how, statements.read, { machine });
     return found;
   },
+  request: (machines) =>
+    db.transact({ doing: 'request acceptances', isolation: 'READ COMMITTED' }, (q) =>
+      requestAcceptances(q, machines, 'repaired'),
+    ),
   begin: async (machines) => {
     await db.commit({ doing: 'begin acceptances' }, statements.begin, { machines: [...machines] });
   },
