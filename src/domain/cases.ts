@@ -116,10 +116,10 @@ export function opensCase(
 }
 
 /** Whether something is wrong with the machine, or a person has put it aside. */
-export const isBroken = (
-  { row }: Pick<SlotFacts, 'row'>,
-  reasons: readonly CaseReason[],
-): boolean => reasons.length > 0 || row?.quarantine != null || row?.deprovision != null;
+export function isBroken({ row }: Pick<SlotFacts, 'row'>, reasons: readonly CaseReason[]): boolean {
+  const { quarantine = null, deprovision = null } = row ?? {};
+  return reasons.length > 0 || quarantine !== null || deprovision !== null;
+}
 
 /**
  * What follows for an open case. Only an acceptance that began after the repair closes it; another one

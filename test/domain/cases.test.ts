@@ -12,6 +12,7 @@ import {
   slotFacts,
 } from '../support/facts.ts';
 
+const DRAIN: ConditionEffect = 'drain';
 type Quarantine = NonNullable<MachineRow['quarantine']>;
 const titles = (
   quarantine: Partial<Quarantine> | null,
@@ -19,7 +20,7 @@ const titles = (
     holds = [] as HoldRow[],
     sinceMs = [] as number[],
     fromMs = null as number | null,
-    effect = 'drain' as ConditionEffect,
+    effect = DRAIN,
     suspicious = [] as string[],
   } = {},
 ) =>

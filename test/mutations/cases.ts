@@ -13,7 +13,7 @@ src/domain/cases.ts test/domain/cases.test.ts
   cases-of-a-lying-checker-are-lost: last.closedBy === [-ACCEPTANCE_SOURCE-]{+''+} ||
   cases-of-people-close-themselves: return openedBy === [-CASE_RULE-]{+openedBy+} ? 'request'
   cases-of-a-lying-checker-are-opened: [-if (isSuspicious) return false;-]
-  cases-are-closed-while-a-person-put-it-aside: reasons.length > 0[- || row?.quarantine != null-] ||
+  cases-are-closed-while-a-person-put-it-aside: reasons.length > 0[- || quarantine !== null-] ||
   cases-are-closed-by-a-failed-acceptance: return acceptance.state [-===-]{+!==+} 'passed' ? 'close'
 src/actors/cases.ts test/daemon/cases.test.ts
   cases-are-never-opened-again: return (await events.latest(query, signal)).events.at(-1)?.atMs[- ??-]{+ && null ||+} null;
