@@ -12,7 +12,7 @@ import {
   slotFacts,
 } from '../support/facts.ts';
 
-const DRAIN: ConditionEffect = 'drain';
+const drain = (): ConditionEffect => 'drain';
 type Quarantine = NonNullable<MachineRow['quarantine']>;
 const titles = (
   quarantine: Partial<Quarantine> | null,
@@ -20,7 +20,7 @@ const titles = (
     holds = [] as HoldRow[],
     sinceMs = [] as number[],
     fromMs = null as number | null,
-    effect = DRAIN,
+    effect = drain(),
     suspicious = [] as string[],
   } = {},
 ) =>
