@@ -130,7 +130,7 @@ export function documentParts(program: Command): Readonly<Record<string, string>
 function linksTo(pages: readonly CommandPage[]): string {
   const families = Map.groupBy(pages, ({ name }) => name.split(' ')[0]!);
   const link = ({ name }: CommandPage) =>
-    `[${name.split(' ').at(-1)}](#${name.replaceAll(' ', '-')})`;
+    `[${name.split(' ').slice(1).join(' ') || name}](#${name.replaceAll(' ', '-')})`;
   return [...families]
     .map(([first, own]) => {
       const links = own.map(link).join(', ');

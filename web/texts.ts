@@ -1,3 +1,5 @@
+import { ACCEPTANCE_SOURCE } from '../src/domain/acceptance.ts';
+import { isOfCondition } from '../src/domain/conditions.ts';
 import type { PoolStage } from '../src/domain/balancing/plan.ts';
 import type { RollControl } from '../src/adapters/bmdb/rolls-port.ts';
 import type { ExplainedWork } from '../src/domain/explanation/types.ts';
@@ -323,7 +325,10 @@ export const texts = {
     quarantine: (kind: string) => `quarantine: ${kind}`,
     by: (who: string) => `by ${who}`,
     begins: 'begins',
-    untilTakenAway: 'until it is removed',
+    endOf: (setBy: string) =>
+      isOfCondition({ setBy }) || setBy === ACCEPTANCE_SOURCE
+        ? 'until that ends'
+        : 'until it is removed',
     expires: 'expires',
     conditions: 'Conditions',
     conditionColumns: ['Type', 'Status', 'Source', 'Since', 'Effect', 'Reason'],

@@ -22,7 +22,7 @@ export function addEmulators(cli: Command, version: string): void {
         .default('equinix'),
     )
     .option('--adopt', 'With --provider redfish: take over machines that already run', false)
-    .option('--chaos', 'Kill agents and hang machines now and then', false)
+    .option('--chaos', 'Kill agents, hang machines, break a disk, and retire one machine', false)
     .option('--exit-when-running', 'End when every machine runs', false)
     .option('--light', 'Run all agents in this process, for hundreds of machines', false)
     .option('--data-dir <dir>', 'Keep all data in this directory, and continue there next time')

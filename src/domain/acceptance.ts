@@ -103,7 +103,7 @@ export function acceptanceText(row: AcceptanceRow, nowMs: number): string | null
       return 'acceptance: no answer (old agent?); run shepherd machine accept';
     case 'waiting':
       return row.cause === 'repaired'
-        ? 'its acceptance follows its repair'
+        ? 'it is checked again after its repair'
         : 'its acceptance begins soon, or in its maintenance window';
     case 'due':
       return 'its acceptance is due';

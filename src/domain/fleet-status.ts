@@ -6,7 +6,7 @@ import type { LossPolicy } from './policy.ts';
 import { scopeName } from './recovery/guard-judgement.ts';
 import { unheardTooLongAtMs, type GuardState } from './recovery/guard-status.ts';
 
-export const NEED_KINDS = ['guard', 'unlisted', 'machines', 'conditions'] as const;
+export const NEED_KINDS = ['guard', 'unlisted', 'pool', 'machines', 'conditions'] as const;
 /** Something that needs a person's attention. */
 export interface Need {
   readonly kind: (typeof NEED_KINDS)[number];
@@ -59,6 +59,12 @@ export interface StatusFacts {
     readonly sinceMs: number;
     readonly cause: string;
   }[];
+  /** Pools at their balancers; absent: none. */
+  readonly pools?: readonly {
+    readonly pool: string;
+    readonly balancer: string;
+    readonly frozen: { readonly atMs: number; readonly reason: string } | null;
+  }[];
   /** The next event of each single machine. */
   readonly machines: Iterable<NextEvent>;
 }
@@ -83,6 +89,12 @@ export function fleetStatus(facts: StatusFacts): FleetStatus {
         text: cause,
         sinceMs,
       })),
+      ...(facts.pools ?? []).flatMap(({ pool, balancer, frozen }): Need[] => {
+        if (!frozen) return [];
+        const title = `pool ${pool} at ${balancer} is frozen`;
+        const text = `${frozen.reason}. "shepherd lb thaw ${pool}" accepts that`;
+        return [{ kind: 'pool', title, text, sinceMs: Math.round(frozen.atMs), scope: null }];
+      }),
       ...(needHuman === 0 ? [] : [machinesNeed(needHuman)]),
       ...(headline.conditions === 0 ? [] : [conditionsNeed(headline.conditions)]),
     ],

@@ -182,7 +182,7 @@ function standingOf(roll: RollRow, at: RollSlot, scene: RollScene): Standing {
   const lastMs = provedAtMs + scene.patienceMs(at) + loss.firstHeartbeatMs;
   return nowMs > lastMs
     ? failed('it is not healthy again after its order')
-    : waits('it is not healthy for long enough yet');
+    : waits('it has not been healthy for long enough yet');
 }
 
 /** A healthy machine is over with an acceptance that its order caused. */

@@ -42,7 +42,7 @@ test('is unknown half an hour after the hand-out', () => {
   expect(acceptanceText(row({ state: 'passed' }), 0)).toBeNull();
   const waiting = row({ state: 'waiting', cause: 'repaired' });
   expect(acceptanceState(waiting, 1e9)).toBe('waiting');
-  expect(acceptanceText(waiting, 0)).toBe('its acceptance follows its repair');
+  expect(acceptanceText(waiting, 0)).toBe('it is checked again after its repair');
   expect(acceptanceText({ ...waiting, cause: 'asked' }, 0)).toMatch(/begins soon/);
 });
 

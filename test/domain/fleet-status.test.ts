@@ -125,6 +125,19 @@ test('names no timed event for a healthy machine', () => {
   expect(hasNext({ state: 'Running', substate: 'silent' })).toBe(true);
 });
 
+test('a frozen pool needs a person', () => {
+  const pools = [
+    { pool: 'web', balancer: 'edge', frozen: { atMs: 7, reason: '3 members would leave at once' } },
+    { pool: 'db', balancer: 'edge', frozen: null },
+  ];
+  expect(fleetStatus({ ...calm, pools }).needs).toEqual([
+    {
+      ...{ kind: 'pool', title: 'pool web at edge is frozen', sinceMs: 7, scope: null },
+      text: '3 members would leave at once. "shepherd lb thaw web" accepts that',
+    },
+  ]);
+});
+
 test('machines with conditions need a person, too', () => {
   const headline = headlineOf([{ word: 'healthy', machines: 2 }], 1);
   expect(fleetStatus({ ...calm, headline }).needs).toMatchObject([

@@ -8,12 +8,12 @@ import { HARDWARE_COMPLETE } from './missing-hardware.ts';
 export const acceptedLine = (why: string) => ({
   kind: why === '' ? ('accepted' as const) : ('acceptanceFailed' as const),
   actor: 'bmsrv',
-  reason: why === '' ? 'all checks passed' : why,
+  reason: why === '' ? 'no check failed' : why,
 });
 
 export const failedCondition = (why: string): ReportedCondition => ({
   ...{ type: 'acceptance-failed', status: why === '' ? 'False' : 'True', detail: '' },
-  reason: why === '' ? 'all checks passed' : why,
+  reason: why === '' ? 'no check failed' : why,
 });
 
 /** What a passed check proves, whatever the agent reported before. */

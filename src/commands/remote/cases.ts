@@ -21,6 +21,7 @@ const COLUMNS: readonly Column<Case>[] = [
   { name: 'case', of: ({ id }) => id },
   { name: 'slot', of: ({ slot }) => slot },
   { name: 'since', of: ({ openedAtMs }) => timeText(openedAtMs) },
+  { name: 'closed', of: ({ closedAtMs }) => (closedAtMs === null ? '-' : timeText(closedAtMs)) },
   { name: 'title', of: ({ title }) => title },
   { name: 'part', isWide: true, of: ({ part }) => part ?? '-' },
   { name: 'ticket', isWide: true, of: ({ ticketUrl }) => ticketUrl ?? '-' },
@@ -83,7 +84,7 @@ export async function openCase(
   { title, part, ticket: ticketUrl }: LinkFlags & { readonly title: string },
   machine: string,
 ): Promise<CommandOutput> {
-  const { slot } = await named(client, machine, true);
+  const { slot } = await named(client, machine, false);
   const body = { slot, title, part, ticketUrl };
   const document = await client.send<Case>('POST', '/cases', { body });
   return done(document, `case ${document.id} of ${slot} is open`);

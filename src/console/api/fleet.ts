@@ -75,7 +75,7 @@ export function frameOf(fleet: FleetView): Frame {
     needHuman,
     status: fleetStatus({
       ...{ nowMs: atMs, headline, needHuman, unlisted },
-      scopes: guard.scopes,
+      ...{ scopes: guard.scopes, pools: fleet.pools() },
       machines: nextOfMachines(fleet, guard),
     }),
     guard,

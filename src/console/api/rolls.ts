@@ -185,7 +185,10 @@ async function matching({ index }: RollsDeps, text: string): Promise<RollRow['sl
   const page = { offset: 0, limit: MACHINES_MAX + 1, descending: false };
   const found = readPage(listing.rows, page).flatMap(({ entry: { view } }) => {
     const { provider, machineId } = view;
-    return machineId === null ? [] : [{ provider, slotId: slotIdOf(view.slot), machineId }];
+    // Nothing is done to a retired machine.
+    return machineId === null || view.substate === 'retired'
+      ? []
+      : [{ provider, slotId: slotIdOf(view.slot), machineId }];
   });
   if (found.length > MACHINES_MAX)
     throw new Problem('malformed', `more than ${MACHINES_MAX} machines are selected`);

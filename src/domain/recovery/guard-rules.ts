@@ -139,18 +139,19 @@ export function guardEnd(
     case 'frozen':
       break;
   }
+  const thaw = `shepherd fleet thaw${scope === FLEET ? '' : ` --provider ${scope}`}`;
   if (row?.frozen?.kind === 'manual') {
     const { untilMs } = row.frozen;
     const text =
       untilMs === null
-        ? 'Only a person ends it: shepherd fleet thaw.'
-        : 'It ends by itself; a person ends it before: shepherd fleet thaw.';
+        ? `Only a person ends it: ${thaw}.`
+        : `It ends by itself; a person ends it before: ${thaw}.`;
     return { text, atMs: untilMs };
   }
   const counts = picture.counts.find((each) => each.scope === scope);
   const obstacle = row?.frozen && counts && thawObstacle(row.frozen.kind, counts, policy);
   if (obstacle) {
-    const text = `It cannot end by itself while ${obstacle}; no machine is recovered until then. Repair their common cause, or accept their loss: shepherd fleet thaw.`;
+    const text = `It cannot end by itself while ${obstacle}; no machine is recovered until then. Repair their common cause, or accept their loss: ${thaw}.`;
     return { text, atMs: null };
   }
   const calmSinceMs = row?.calmSinceMs ?? null;

@@ -26,22 +26,24 @@ function Checks({
   return (
     <Panel title={`${title}: ${state}`} className="acceptance">
       <Loaded query={useQuery(query(slot, state))}>
-        {({ checks }) => (
-          <Table label={title} columns={checkColumns}>
-            {checks.map(({ name, status, expected, found }) => (
-              <tr key={name} data-check={name}>
-                <th scope="row">{name}</th>
-                <td>
-                  <span className="chip" data-alarm={status === 'failed' ? '' : undefined}>
-                    {status}
-                  </span>
-                </td>
-                <td>{expected}</td>
-                <td className="why">{found}</td>
-              </tr>
-            ))}
-          </Table>
-        )}
+        {({ checks }) =>
+          checks.length > 0 && (
+            <Table label={title} columns={checkColumns}>
+              {checks.map(({ name, status, expected, found }) => (
+                <tr key={name} data-check={name}>
+                  <th scope="row">{name}</th>
+                  <td>
+                    <span className="chip" data-alarm={status === 'failed' ? '' : undefined}>
+                      {status}
+                    </span>
+                  </td>
+                  <td>{expected}</td>
+                  <td className="why">{found}</td>
+                </tr>
+              ))}
+            </Table>
+          )
+        }
       </Loaded>
     </Panel>
   );

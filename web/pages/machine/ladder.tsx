@@ -36,7 +36,7 @@ export function Ladder({ slot, machine }: LadderProps) {
           )}
         </p>
       )}
-      {data !== undefined && <LadderSteps {...data} />}
+      {data !== undefined && machine.substate !== 'retired' && <LadderSteps {...data} />}
       <ul>
         <WorkUnderWay work={work} />
         {backoffs.map(({ process, untilMs, cause }) => (

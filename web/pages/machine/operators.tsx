@@ -27,7 +27,7 @@ export const Operators = ({ machine: { holdRows, requests, quarantine } }: Props
           <span>{texts.machine.by(setBy)}</span>
           <span className="quiet">
             {fromMs !== null && <Begin atMs={fromMs} />}
-            {untilMs === null ? texts.machine.untilTakenAway : <Until atMs={untilMs} />}
+            {untilMs === null ? texts.machine.endOf(setBy) : <Until atMs={untilMs} />}
           </span>
           <p className="why">{reason}</p>
         </li>
