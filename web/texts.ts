@@ -331,7 +331,7 @@ export const texts = {
         : 'until it is removed',
     expires: 'expires',
     conditions: 'Conditions',
-    conditionColumns: ['Type', 'Status', 'Source', 'Since', 'Effect', 'Reason'],
+    conditionColumns: ['Type', 'Status', 'Reason', 'Effect', 'Source', 'Since'],
     effect: { tell: 'is shown', 'no-new-work': 'bars a new machine', drain: 'leaves its pools' },
     suspicious: 'is shown only: too many machines have it together',
     acceptance: 'Acceptance',

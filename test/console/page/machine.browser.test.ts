@@ -114,7 +114,7 @@ test('shows the conditions of a machine in a panel and in the list, and no panel
   );
   const { page, console: opened, done } = shown;
   const row = (type: string) => `.conditions tr[data-condition=${type}]`;
-  await becomes(page, row('disk-failing'), /True.*agent.*leaves its pools.*sda: 2 media errors/s);
+  await becomes(page, row('disk-failing'), /True.*sda: 2 media errors.*leaves its pools.*agent/s);
   await becomes(page, row('maintenance-announced'), /begins in .*leaves its pools/s);
   expect(await page.locator(row('fan-broken')).textContent()).not.toContain('begins');
   await becomes(page, row('raid-degraded'), /Unknown.*too many machines/s);

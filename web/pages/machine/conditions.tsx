@@ -20,16 +20,16 @@ export function Conditions({ machine: { conditionRows } }: { readonly machine: M
                   {status}
                 </span>
               </td>
-              <td>{source}</td>
-              <td>
-                <Ago atMs={sinceMs} />
+              <td className="why" title={detail === '' ? undefined : detail}>
+                {reason}
               </td>
               <td>
                 {fromMs !== null && <Begin atMs={fromMs} />}
                 {suspicious ? seems : effects[effect]}
               </td>
-              <td className="why" title={detail === '' ? undefined : detail}>
-                {reason}
+              <td>{source}</td>
+              <td>
+                <Ago atMs={sinceMs} />
               </td>
             </tr>
           ),
