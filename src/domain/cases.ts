@@ -61,6 +61,9 @@ export interface CaseReason extends Pick<
   readonly isSuspicious: boolean;
 }
 
+/** Shared, because almost all machines of a large fleet are well. */
+const NONE: readonly CaseReason[] = [];
+
 /** What decides which conditions drain a machine. */
 export interface CaseScene extends Pick<ConditionPolicy, 'effects'> {
   readonly nowMs: number;
@@ -72,8 +75,9 @@ export interface CaseScene extends Pick<ConditionPolicy, 'effects'> {
  * Why the slot needs a repair: a quarantine that only a person ends, or a condition that drains, whatever
  * other holds there are. Quarantines by operators and conflicts are no repairs.
  */
-export function caseReasons(facts: SlotFacts, scene: CaseScene): CaseReason[] {
+export function caseReasons(facts: SlotFacts, scene: CaseScene): readonly CaseReason[] {
   const { row, conditions } = facts;
+  if (conditions.length === 0 && !row?.quarantine) return NONE;
   const about = {
     ...{ provider: facts.provider, slotId: slotIdOf(facts.slot) },
     machineId: row?.machineId ?? null,
