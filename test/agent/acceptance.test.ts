@@ -47,6 +47,20 @@ async function check(
 }
 
 describe('an acceptance', () => {
+  test('notices a lost disk beside others of nearly its size', async () => {
+    const disks = [
+      { sizeGb: 4_000, count: 2 },
+      { sizeGb: 4_001, count: 2 },
+    ];
+    const judged = async (...sizes: number[]) => {
+      const blockDevice = sizes.map((size, at) => disk(`sd${at}`, size));
+      const { words } = await check({ disks }, { ...NODE, blockDevice });
+      return words.filter((each) => each.startsWith('disks')).map((each) => each.split(' ')[1]);
+    };
+    expect(await judged(4_000, 4_000, 4_001, 4_001)).toEqual(['ok', 'ok']);
+    expect(await judged(4_000, 4_000, 4_001)).toEqual(['failed', 'failed']);
+  });
+
   test('compares the hardware with the profile, with some tolerance', async () => {
     const disks = [{ sizeGb: 500, count: 2 }];
     const right = { memoryGib: 64, cpus: 16, disks, networkMbps: 1_000 };
