@@ -1,5 +1,4 @@
-import { ACCEPTANCE_SOURCE } from '../src/domain/acceptance.ts';
-import { isOfCondition } from '../src/domain/conditions.ts';
+import { isDerived } from '../src/domain/conditions.ts';
 import type { PoolStage } from '../src/domain/balancing/plan.ts';
 import type { RollControl } from '../src/adapters/bmdb/rolls-port.ts';
 import type { ExplainedWork } from '../src/domain/explanation/types.ts';
@@ -325,10 +324,7 @@ export const texts = {
     quarantine: (kind: string) => `quarantine: ${kind}`,
     by: (who: string) => `by ${who}`,
     begins: 'begins',
-    endOf: (setBy: string) =>
-      isOfCondition({ setBy }) || setBy === ACCEPTANCE_SOURCE
-        ? 'until that ends'
-        : 'until it is removed',
+    endOf: (setBy: string) => (isDerived({ setBy }) ? 'until that ends' : 'until it is removed'),
     expires: 'expires',
     conditions: 'Conditions',
     conditionColumns: ['Type', 'Status', 'Reason', 'Effect', 'Source', 'Since'],

@@ -11,7 +11,7 @@ import { slot, type Slot } from '../domain/ids.ts';
 import type { SlotFacts } from '../domain/machine.ts';
 import { repeatJob, type JobDeps } from './loops.ts';
 
-/** The lease for opening cases. */
+/** The lease for opening and closing cases. */
 export const CASES_JOB = 'cases';
 /** Machines that are visited at the same time. */
 const VISITS_MAX = 8;
@@ -21,7 +21,7 @@ export interface CasesDeps extends JobDeps {
   readonly acceptances: Pick<AcceptanceRepository, 'begin' | 'request'>;
   readonly events: Pick<EventRepository, 'latest'>;
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
-  /** From a machine that no recovery visits. Never rejects. */
+  /** Reads the logs of a drained machine, which recovery does not visit. Never rejects. */
   readonly takeEvidence: (facts: SlotFacts, signal: AbortSignal) => Promise<void>;
   /** False: this daemon does not know all machines yet. */
   readonly isWhole: () => boolean;

@@ -1,3 +1,4 @@
+import { ACCEPTANCE_SOURCE } from './acceptance.ts';
 import { slot, type ProviderName, type Slot } from './ids.ts';
 import type { HoldRow, MachineRow } from './machine.ts';
 import { plainText } from '../lib/texts.ts';
@@ -145,6 +146,10 @@ export const BY_CONDITION = 'condition ';
 /** Whether a condition put the hold there, which no operator can remove. */
 export const isOfCondition = ({ setBy }: Pick<HoldRow, 'setBy'>): boolean =>
   setBy.startsWith(BY_CONDITION);
+
+/** Whether nobody can remove the hold, because it follows from a condition or an acceptance. */
+export const isDerived = ({ setBy }: Pick<HoldRow, 'setBy'>): boolean =>
+  isOfCondition({ setBy }) || setBy === ACCEPTANCE_SOURCE;
 
 /** Number of machines in the fleet and in each provider. */
 export function machineCounts(machines: readonly MachineRow[]): ReadonlyMap<string, number> {

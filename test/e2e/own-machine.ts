@@ -43,7 +43,7 @@ export interface OwnMachineOptions {
 /** Where agents belong on such a machine. */
 export const AGENT_PATH = '/mnt/agent';
 
-/** Whether this process may make such machines. For others than root, the run says what is left out. */
+/** Whether this process is root, as such machines need. Otherwise the run says what it left out. */
 export function mayMakeMachines(): boolean {
   if (spawnSync('unshare', ['--mount', '--pid', '--fork', 'true']).status === 0) return true;
   process.stderr.write('NOT TESTED: only root can mount the disks and programs of a machine\n');

@@ -35,7 +35,7 @@ const SICK_SLOT = `rack/${SICK}`;
 const REQUESTS = 12;
 const LIMIT_MS = 1_200_000;
 
-/** Sites of a reader: four machines, an HAProxy, and a directory for Shepherd. */
+/** What the reader of the document has: four machines, an HAProxy, and a directory for Shepherd. */
 async function openSite() {
   const directory = mkdtempSync(join(tmpdir(), 'repair-document-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));

@@ -53,8 +53,8 @@ const READ_MAX = 4 * OUTPUT_MAX;
 const AHEAD_MS = 10 * 60_000;
 
 /**
- * Takes evidence from a machine with a pinned host key that no recovery visits. Only reads there,
- * so it needs no claim. Never fails.
+ * Takes evidence from a drained machine, which recovery does not visit, if its host key is pinned.
+ * Only reads there, so it needs no claim. Never fails.
  */
 export async function visitForEvidence(
   deps: VisitDeps,

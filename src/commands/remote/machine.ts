@@ -14,9 +14,7 @@ import { conditionText } from './conditions.ts';
 import { findNamed, named, pathOf } from './names.ts';
 import type { Session, CommandOutput } from './session.ts';
 import { fingerprintOf } from '../../adapters/ssh/port.ts';
-import { ACCEPTANCE_SOURCE } from '../../domain/acceptance.ts';
-import { isOfCondition } from '../../domain/conditions.ts';
-import type { HoldRow } from '../../domain/machine.ts';
+import { isDerived } from '../../domain/conditions.ts';
 import { LINE_FIELD_NAMES, lineField } from '../../domain/line-fields.ts';
 import { fromText } from '../../lib/texts.ts';
 
@@ -321,18 +319,12 @@ function bootFacts({ bootSeconds }: Machine): LabelledValue[] {
   ];
 }
 
-/** Nobody can remove a hold that follows from a condition or an acceptance. */
-const holdEndText = ({ setBy, untilMs }: Pick<HoldRow, 'setBy' | 'untilMs'>, atMs: number) =>
-  isOfCondition({ setBy }) || setBy === ACCEPTANCE_SOURCE
-    ? 'until that ends'
-    : untilText(untilMs, atMs);
-
 function holdFacts({ holdRows, atMs }: Machine): LabelledValue[] {
   return holdRows.length === 0
     ? [['holds', 'none']]
     : holdRows.map(({ kind, setBy, reason, fromMs, untilMs }, at): LabelledValue => [
         at === 0 ? 'holds' : '',
-        `${kind} by ${setBy} ${fromText(fromMs, atMs)}${holdEndText({ setBy, untilMs }, atMs)}: ${reason}`,
+        `${kind} by ${setBy} ${fromText(fromMs, atMs)}${isDerived({ setBy }) ? 'until that ends' : untilText(untilMs, atMs)}: ${reason}`,
       ]);
 }
 

@@ -20,7 +20,7 @@ const DAY_MS = 24 * 60 * MINUTE;
 
 const slotIdOf = ({ provided }: MachineRow) => provided?.reservationId ?? null;
 
-/** Whether nothing but a person brings the machine back. */
+/** Whether only a person can bring the machine back. */
 const needsPerson = ({ quarantine }: MachineRow): boolean =>
   quarantine !== null && (quarantine.kind === 'needsHuman' || quarantine.cause !== null);
 
