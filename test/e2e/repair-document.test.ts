@@ -97,7 +97,11 @@ async function openSite() {
   /** Runs a line of a shell as the reader does. @throws it fails or writes to standard error. */
   const types = async (line: string): Promise<string> => {
     const options = { cwd: directory, env };
-    const { stdout, stderr } = await run('bash', ['-euo', 'pipefail', '-c', line], options);
+    const { stdout, stderr } = await run(
+      'bash',
+      ['--norc', '-euo', 'pipefail', '-c', line],
+      options,
+    );
     expect(stderr, line).toBe('');
     return stdout;
   };
