@@ -8,7 +8,7 @@ import { REGISTERED as families } from './every-metric.ts';
 
 const DOCUMENT = join(root, 'docs/metrics.md');
 
-const code = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ') || '–';
+const code = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ');
 type Family = (typeof families)[number];
 const ACROSS = { fleet: '`max`', daemon: '`sum`', each: 'each' } as const;
 const across = ({ type, scope }: Family): string => `${type}, ${scope ? ACROSS[scope] : '`sum`'}`;
@@ -17,27 +17,22 @@ const nameOf = ({ name }: Family): string => name;
 const names = new Set(families.map(nameOf));
 const isSecond = (name: string) =>
   name.endsWith(BY_PROVIDER) && names.has(name.slice(0, -BY_PROVIDER.length));
-/** One row covers a metric and the same metric by provider. */
+/** One line covers a metric and the same metric by provider. */
 const namesIn = (family: Family): readonly string[] => {
   const second = `${family.name}${BY_PROVIDER}`;
   return names.has(second) ? [family.name, second] : [family.name];
 };
-const lines = families
+const list = families
   .filter(({ name }) => !isSecond(name))
-  .map((family) =>
-    ['', code(namesIn(family)), across(family), code(family.labelNames), family.help, ''].join(
-      ' | ',
-    ),
-  );
-const table = [
-  '| name | kind, over daemons | labels | meaning |',
-  '|---|---|---|---|',
-  ...lines,
-].join('\n');
+  .map((family) => {
+    const by = family.labelNames.length > 0 ? ` by ${code(family.labelNames)}` : '';
+    return `- ${code(namesIn(family))} (${across(family)}${by}): ${family.help}`;
+  })
+  .join('\n');
 
 test('V52 lists every metric, and no other, in the document', async () => {
   const text = readFileSync(DOCUMENT, 'utf8');
-  const block = `<!-- metrics:begin -->\n\n${table}\n\n<!-- metrics:end -->`;
+  const block = `<!-- metrics:begin -->\n\n${list}\n\n<!-- metrics:end -->`;
   const fresh = await prettier.format(
     text.replace(/<!-- metrics:begin -->[^]*<!-- metrics:end -->/, () => block),
     { ...(await prettier.resolveConfig(DOCUMENT)), parser: 'markdown' },
