@@ -78,8 +78,11 @@ async function writePart(
   const opened = await openSftp(client);
   if (opened) {
     const path = posix.join(directory, own);
-    const writing = writeFileFrom(opened.sftp, path, content, { fromBytes, ...pace });
-    return writing.finally(opened.close);
+    try {
+      return await writeFileFrom(opened.sftp, path, content, { fromBytes, ...pace });
+    } finally {
+      await opened.close();
+    }
   }
   const argv = fromBytes > 0 ? steps.append : steps.write;
   const rest = inChunks(content.subarray(fromBytes), pace);
