@@ -1,18 +1,9 @@
 /**
  * Builds one executable file from the agent's script and a Node runtime: Node's single executable
- * application. All parts come from the npm registry; `strip`, if installed, makes the file smaller.
+ * application. All parts come from the npm registry.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
@@ -48,10 +39,8 @@ export function buildAgentExecutable(options: ExecutableOptions): void {
   const draft = `${options.outFile}.${process.pid}.new`;
   try {
     const blob = prepareBlob(scratch, options.script);
-    copyFileSync(runtimeFor(options.arch, scratch), draft);
-    chmodSync(draft, EXECUTABLE_MODE);
-    // Must precede the injection, because `strip` would remove the blob.
-    spawnSync('strip', [draft], { stdio: 'ignore' });
+    const runtime = readFileSync(runtimeFor(options.arch, scratch));
+    writeFileSync(draft, withoutSymbols(runtime), { mode: EXECUTABLE_MODE });
     const injection = [draft, RESOURCE, blob, '--sentinel-fuse', FUSE];
     run([POSTJECT, ...injection]);
     renameSync(draft, options.outFile);
@@ -59,6 +48,28 @@ export function buildAgentExecutable(options: ExecutableOptions): void {
     rmSync(draft, { force: true });
     rmSync(scratch, { recursive: true, force: true });
   }
+}
+
+/**
+ * The part of a 64-bit ELF file that a process loads. Debugging information and symbols follow it,
+ * with the table of sections; `strip` of one architecture cannot remove those of another.
+ */
+function withoutSymbols(elf: Buffer): Buffer {
+  const [first, size] = [Number(elf.readBigUInt64LE(32)), elf.readUInt16LE(54)];
+  const ends = Array.from({ length: elf.readUInt16LE(56) }, (_, index) => {
+    const at = first + index * size;
+    return Number(elf.readBigUInt64LE(at + 8) + elf.readBigUInt64LE(at + 32));
+  });
+  const loaded = Buffer.from(elf.subarray(0, Math.max(...ends)));
+  // Its place, and the number of sections and the index of their names.
+  loaded.fill(0, 40, 48).fill(0, 60, 64);
+  return loaded;
+}
+
+/** Writes `<path>.xz`, in which the daemon finds the SHA-256 of the content. */
+export function compressExecutable(path: string): void {
+  // One block of 8 MiB windows: any machine can unpack it in 10 MB of memory.
+  execFileSync('xz', ['-6', '-T1', '--check=sha256', '--keep', '--force', path]);
 }
 
 /** The same Node version for this architecture. */

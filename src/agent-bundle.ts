@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { build as Build } from 'esbuild';
+import type { UploadFile } from './adapters/ssh/port.ts';
 import { Malformed, NotFound } from './domain/errors.ts';
 
-/** The agent as one executable file. */
-export interface AgentProgram {
+/** The agent as one executable file. Small programs are not compressed. */
+export interface AgentProgram extends Pick<UploadFile, 'compressed'> {
   readonly content: Buffer;
   /** Of the content, lower-case hexadecimal. */
   readonly sha256: string;
@@ -25,15 +28,20 @@ const HEAD = `#!/usr/bin/env node
 var require = process.getBuiltinModule('node:module').createRequire('/');`;
 
 /**
- * Loads the named program; by default the prebuilt one, or one built from source.
+ * Loads the named program; by default the prebuilt one, or one built from source. Beside a large
+ * program, the same one compressed by `npm run build:agent` has the ending `.xz`.
+ * @param onStale called if that is of another program, and not used.
  * @throws {NotFound} the file is missing or unreadable.
  */
-export async function loadAgentProgram(path?: string): Promise<AgentProgram> {
+export async function loadAgentProgram(
+  path?: string,
+  onStale: (path: string) => void = () => undefined,
+): Promise<AgentProgram> {
   const prebuilt = path === undefined ? readIfPresent(PREBUILT) : null;
   if (prebuilt) return asProgram(prebuilt);
   if (path === undefined) return buildAgent();
   try {
-    return asProgram(readFileSync(path));
+    return withCompressed(asProgram(readFileSync(path)), `${path}.xz`, onStale);
   } catch (error) {
     throw new NotFound(`cannot read the agent program ${path}`, { cause: error });
   }
@@ -86,6 +94,39 @@ const asProgram = (content: Buffer): AgentProgram => ({
   content,
   sha256: createHash('sha256').update(content).digest('hex'),
 });
+
+const COMPRESSED_FROM_BYTES = 8_000_000;
+
+/** By xz if that is beside the program; by gzip once a machine needs it, which takes seconds. */
+function withCompressed(
+  program: AgentProgram,
+  path: string,
+  onStale: (path: string) => void,
+): AgentProgram {
+  const { content, sha256 } = program;
+  if (content.length < COMPRESSED_FROM_BYTES) return program;
+  const xz = readIfPresent(path);
+  const isOurs = xz !== null && checkOf(xz) === sha256;
+  if (xz && !isOurs) onStale(path);
+  let gzipped: Promise<Buffer> | undefined;
+  return {
+    ...program,
+    compressed: new Map([
+      ...(isOurs ? [['xz', async () => xz] as const] : []),
+      ['gzip', () => (gzipped ??= promisify(gzip)(content))],
+    ]),
+  };
+}
+
+/**
+ * The check that `xz --check=sha256` puts before the index of a file with one block: the SHA-256 of
+ * the content (https://tukaani.org/xz/xz-file-format.txt, 2.1.2 and 3.4). Meaningless for others.
+ */
+function checkOf(xz: Buffer): string {
+  const indexBytes = xz.length < 12 ? 0 : (xz.readUInt32LE(xz.length - 8) + 1) * 4;
+  const end = Math.max(0, xz.length - 12 - indexBytes);
+  return xz.subarray(Math.max(0, end - 32), end).toString('hex');
+}
 
 function writeProgram(path: string, { content }: AgentProgram): void {
   mkdirSync(dirname(path), { recursive: true });

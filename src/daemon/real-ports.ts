@@ -69,7 +69,7 @@ export async function realPorts({
     schema,
     drivers: DRIVERS,
     balancerDrivers: BALANCER_DRIVERS,
-    loadAgent,
+    loadAgent: (config) => loadAgent(config, log),
     openShell,
     openBmdb: (means, policies) => openBmdb(means, policies, mayWait),
     openAgentServer: (means, fleet) =>
@@ -294,11 +294,13 @@ const certificateNotAfterMs = (pem: string): number =>
 const derOf = (pem: Buffer): Uint8Array => new X509Certificate(pem).raw;
 
 /** The agent for machines: one program, or one per processor. */
-async function loadAgent({ agent }: Config) {
-  const load = async (path?: string): Promise<UploadFile> => {
-    const { content, sha256 } = await loadAgentProgram(path);
-    return { content, sha256, mode: 0o755 };
-  };
+async function loadAgent({ agent }: Config, log: Log) {
+  const onStale = (path: string) =>
+    log.warn({ path }, 'this is of another agent program, and not used: build both again');
+  const load = async (path?: string): Promise<UploadFile> => ({
+    ...(await loadAgentProgram(path, onStale)),
+    mode: 0o755,
+  });
   if (!agent.executables) return load(agent.executablePath);
   const paths = Object.entries(agent.executables).filter(([, path]) => path !== undefined);
   return new Map(

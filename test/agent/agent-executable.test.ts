@@ -20,7 +20,7 @@ const SCRIPT = join(import.meta.dirname, '../../scripts/build-agent.ts');
 async function buildExecutable(): Promise<Buffer> {
   const directory = mkdtempSync(join(tmpdir(), 'shepherd-build-'));
   try {
-    const args = [SCRIPT, '--sea', '--out', directory];
+    const args = [SCRIPT, '--sea', '--no-xz', '--out', directory];
     const env = { ...process.env, TMPDIR: directory };
     const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env });
     expect(stderr).toBe('');

@@ -108,7 +108,7 @@ export function createFakeShell({ hosts, clock, ...options }: FakeShellOptions):
     return {
       hostKey: host.hostKey,
       async upload(path, file, signal) {
-        const timeoutMs = limits.uploadMs(file.content.length);
+        const timeoutMs = limits.uploadStallMs(file.content.length);
         const skipped = await inSession(`upload ${path} to ${name}`, timeoutMs, signal, () =>
           host.hangs === 'upload' ? never() : isThere(host, path, file),
         );

@@ -41,6 +41,14 @@ src/adapters/ssh/ssh2-shell.ts test/adapters/ssh/algorithms.test.ts
 src/adapters/ssh/ssh2-upload.ts test/adapters/ssh/shell.contract.test.ts test/adapters/ssh/sshd-upload.test.ts
   a-part-of-another-content-is-continued:
     [-sha256(content.subarray(0, sizeBytes)) === sum ? sizeBytes : 0-]{+sum === undefined ? 0 : sizeBytes+}
+src/adapters/ssh/ssh2-upload.ts test/adapters/ssh/ssh2-shell.test.ts
+  sftp-is-left-to-close: [-await-]{+void+} opened.close();
+src/adapters/ssh/ssh2-upload.ts test/adapters/ssh/sshd-compressed.test.ts
+  a-part-is-unpacked-in-place-of-its-content: [-right-]{+: right+} "$ready" || fail
+src/adapters/ssh/ssh2-link.ts test/adapters/ssh/sshd-compressed.test.ts
+  a-slow-upload-is-ended: if (!isOver[-)-]{+ && !isRenewable)+} timer
+src/agent-bundle.ts test/agent/agent-bundle.test.ts
+  another-program-is-sent-compressed: xz !== null[- && checkOf(xz) === sha256-];
 src/adapters/ssh/sftp-file.ts test/adapters/ssh/sftp-file.test.ts
   a-chunk-is-written-out-of-turn: \_\_\_\_\_\_[-await-]{+void+} turn();\n
   the-youngest-upload-goes-first: other.upload [-<-]{+>+}= upload

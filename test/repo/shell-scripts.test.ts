@@ -39,9 +39,10 @@ function scripts(): Readonly<Record<string, string>> {
   const inRescue = startRescue('dash');
   inRescue.run(startScript(INSTALLATION));
   const text = '';
-  const names = { directory: text, stem: text, parts: text, own: text, copy: text, target: text };
-  const steps = uploadSteps({ ...names, sizeBytes: 1, sha256: text, mode: '755' }, ['sudo', '-n']);
-  const uploads = Object.values(steps).flatMap((argv) =>
+  const paths = { directory: text, stem: text, parts: text, own: text, copy: text, target: text };
+  const names = { ...paths, elevated: true, tools: text, sizeBytes: 1, sha256: text, mode: '755' };
+  const { install, ...steps } = uploadSteps(names, ['sudo', '-n']);
+  const uploads = [...Object.values(steps), install('')].flatMap((argv) =>
     argv.flatMap((word, at) => (word === '-c' ? [[argv[at + 2]!, argv[at + 1]!] as const] : [])),
   );
   return {

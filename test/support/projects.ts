@@ -29,7 +29,7 @@ const NIGHT = [
   'test/adapters/bmdb/pg/{bad-database,deprovision-storm,guard-counts,jitter,plans}.test.ts',
   'test/adapters/bmdb/schema/{harm,throw-away}.test.ts',
   'test/adapters/bmdb/{differential.test.ts,embedded/**}',
-  'test/adapters/ssh/sshd-upload.test.ts',
+  'test/adapters/ssh/sshd-{compressed,upload}.test.ts',
   'test/adapters/agents/strangers.test.ts',
   'test/adapters/provider/{fuzzed-replies,toy}.test.ts',
   'test/agent/{agent-executable,agent-process}.test.ts',

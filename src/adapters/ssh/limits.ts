@@ -3,18 +3,20 @@ export interface ShellLimits {
   readonly connectMs: number;
   /** Key exchange and authentication, for all keys together. */
   readonly handshakeMs: number;
-  uploadMs(sizeBytes: number): number;
+  /** Longest time without progress of an upload; the whole upload may take longer. */
+  uploadStallMs(sizeBytes: number): number;
   readonly executeMs: number;
 }
 
-const uploadFloorMs = 30_000;
-const uploadBytesPerSecond = 256 * 1024;
+const stallFloorMs = 60_000;
+/** A slow machine hashes and unpacks this much in silence. */
+const silentBytesPerSecond = 1_000_000;
 
 /** Limits for a fleet on the open internet: an upload over a slow line still completes. */
 export const defaultShellLimits: ShellLimits = {
   connectMs: 2_000,
   handshakeMs: 10_000,
-  uploadMs: (sizeBytes) => Math.max(uploadFloorMs, (sizeBytes / uploadBytesPerSecond) * 1_000),
+  uploadStallMs: (sizeBytes) => stallFloorMs + (sizeBytes / silentBytesPerSecond) * 1_000,
   executeMs: 60_000,
 };
 

@@ -38,8 +38,9 @@ export interface ShellSession {
   /**
    * Uploads a file: writes it under a temporary name, checks its hash, then renames it. Skipped if
    * size and SHA-256 already match. An interrupted upload of the same content resumes where it
-   * ended.
-   * @throws {UploadFailed} no space, no permission. @throws {TimedOut} @throws {Unreachable}
+   * ended. Of `file.compressed`, sends the first form that the machine can unpack.
+   * @throws {UploadFailed} no space, no permission. @throws {TimedOut} without progress for too
+   *   long. @throws {Unreachable}
    */
   upload(path: string, file: UploadFile, signal: AbortSignal): Promise<{ skipped: boolean }>;
   /**
@@ -62,6 +63,8 @@ export interface UploadFile {
   readonly sha256: string;
   /** For example 0o755. */
   readonly mode: number;
+  /** The content compressed, by the name of the program that unpacks it with `-dc`; best first. */
+  readonly compressed?: ReadonlyMap<string, () => Promise<Buffer>>;
 }
 
 /**

@@ -6,26 +6,48 @@ import { UploadFailed } from '../../domain/errors.ts';
  * splits them. Larger chunks are faster (measured on loopback: 30 KiB 190 ms, 240 KiB 160 ms for 30
  * MB).
  */
-const chunkBytes = 240 * 1024;
+export const chunkBytes = 240 * 1024;
 /** Half of what OpenSSH queues on a channel; more chunks in flight make each slower (measured). */
 const writesInFlight = 4;
+
+interface OpenSftp {
+  readonly sftp: SFTPWrapper;
+  /**
+   * Resolves when the machine has closed it too. Dropbear 2022.83 refuses commands until then, or
+   * ends the connection.
+   */
+  close(): Promise<void>;
+}
 
 /**
  * Resolves with undefined if the machine has no SFTP, or cannot be asked: the next step notices a
  * lost link.
  */
-export const openSftp = (client: Client): Promise<SFTPWrapper | undefined> =>
-  new Promise<SFTPWrapper | undefined>((resolve) => {
+export const openSftp = (client: Client): Promise<OpenSftp | undefined> =>
+  new Promise<OpenSftp | undefined>((resolve) => {
     client.sftp((error, sftp) => {
       if (error) return resolve(undefined);
       // A malformed answer also fails every waiting request, which handles it.
       sftp.on('error', () => undefined);
-      return resolve(sftp);
+      const closed = new Promise<void>((done) => sftp.once('close', done));
+      const close = () => {
+        sftp.end();
+        return closed;
+      };
+      return resolve({ sftp, close });
     });
   }).catch(() => undefined);
 
 /** Resolves when a chunk may be written. */
-export type Turn = () => Promise<void>;
+type Turn = () => Promise<void>;
+
+/** How an upload is paced, and how it shows that it still moves. */
+export interface Pace {
+  /** Awaited before each chunk. */
+  readonly turn: Turn;
+  /** Called when the machine has taken a chunk. */
+  onProgress(): void;
+}
 
 /**
  * Lets all uploads together write one chunk per round of the event loop, the oldest upload first.
@@ -59,7 +81,7 @@ export async function writeFileFrom(
   sftp: SFTPWrapper,
   path: string,
   content: Buffer,
-  { fromBytes, turn }: { readonly fromBytes: number; readonly turn: Turn },
+  { fromBytes, ...pace }: Pace & { readonly fromBytes: number },
 ): Promise<void> {
   const flags = fromBytes > 0 ? 'r+' : 'w';
   const handle = await request<Buffer>(`open ${path}`, (done) =>
@@ -67,7 +89,7 @@ export async function writeFileFrom(
   );
   const close = () => request(`close ${path}`, (done) => sftp.close(handle, done));
   try {
-    await writeAll(sftp, { path, handle, turn }, content, fromBytes);
+    await writeAll(sftp, { path, handle, ...pace }, content, fromBytes);
   } catch (error) {
     // Otherwise the file's space is not freed when it is removed. The first error is the one to
     // report.
@@ -79,7 +101,7 @@ export async function writeFileFrom(
 
 async function writeAll(
   sftp: SFTPWrapper,
-  { path, handle, turn }: { readonly path: string; readonly handle: Buffer; readonly turn: Turn },
+  { path, handle, turn, onProgress }: Pace & { readonly path: string; readonly handle: Buffer },
   content: Buffer,
   fromBytes: number,
 ): Promise<void> {
@@ -92,6 +114,7 @@ async function writeAll(
       const size = Math.min(chunkBytes, content.length - from);
       at += size;
       await request(`write ${path}`, (done) => sftp.write(handle, content, from, size, from, done));
+      onProgress();
     }
   };
   const stopOthers = (error: unknown) => {

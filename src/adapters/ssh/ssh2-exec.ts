@@ -13,18 +13,16 @@ export interface Finished {
 }
 
 /**
- * Runs `command` with `stdin`, then EOF; if `stdin` is a promise, the command starts before it
- * resolves. A non-zero exit is a result here, not an error.
+ * Runs `command` with `stdin`, then EOF; chunks are read once the command has started, each when
+ * the machine has taken the previous ones. A non-zero exit is a result here, not an error.
  * @throws {RemoteFailure} the command was not accepted, or its output exceeded the cap.
  * @throws {Unreachable} the channel closed without an exit status.
  */
 export function exec(
   client: Client,
   command: string,
-  stdin: Uint8Array | Promise<Uint8Array>,
+  stdin: Uint8Array | AsyncIterable<Uint8Array>,
 ): Promise<Finished> {
-  // The channel may never open; the creator of the promise reports its failure.
-  if (stdin instanceof Promise) stdin.catch(() => undefined);
   return new Promise((resolve, reject) => {
     client.exec(command, (cause, channel) => {
       if (cause) return reject(new RemoteFailure('the command was not accepted', { cause }));
@@ -32,14 +30,16 @@ export function exec(
       // channel itself. After an intermediate promise, the exit would be missed and the wait would
       // never end.
       collectChannel(channel, resolve, reject);
-      if (!(stdin instanceof Promise)) return void channel.end(stdin);
-      // If the input fails, the command gets its end of input at once.
-      stdin.then(
-        (bytes) => channel.end(bytes),
-        () => channel.end(),
-      );
+      if (stdin instanceof Uint8Array) return void channel.end(stdin);
+      // If the input fails, the command gets its end of input at once, and says what it lacks.
+      const end = () => void channel.end();
+      feed(channel, stdin).then(end, end);
     });
   });
+}
+
+async function feed(channel: ClientChannel, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const chunk of chunks) await new Promise((taken) => channel.write(chunk, taken));
 }
 
 function collectChannel(

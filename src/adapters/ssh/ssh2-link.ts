@@ -116,6 +116,8 @@ export interface LinkStep {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   readonly authenticating?: boolean;
+  /** The limit begins anew at each progress. */
+  readonly isRenewable?: boolean;
 }
 
 /**
@@ -128,9 +130,9 @@ export function runStep<T>(
   link: Link,
   clock: Clock,
   step: LinkStep,
-  work: () => Promise<T>,
+  work: (onProgress: () => void) => Promise<T>,
 ): Promise<T> {
-  const { what, timeoutMs, signal } = step;
+  const { what, timeoutMs, signal, isRenewable = false } = step;
   const cancelled = () => new Cancelled(`${what}: cancelled`, { cause: signal.reason });
   if (signal.aborted) {
     const why = cancelled();
@@ -140,7 +142,9 @@ export function runStep<T>(
   const gone = link.lost();
   if (gone) return Promise.reject(lostBefore(gone, what));
   return new Promise((resolve, reject) => {
+    let isOver = false;
     const stop = () => {
+      isOver = true;
       clock.clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
       forget();
@@ -151,14 +155,19 @@ export function runStep<T>(
       link.destroy(why);
     };
     const onAbort = () => giveUp(cancelled());
-    const onLimit = () => giveUp(new TimedOut(`${what}: no result after ${timeoutMs} ms`));
-    const timer = clock.setTimeout(onLimit, timeoutMs);
+    const missing = isRenewable ? 'progress for' : 'result after';
+    const onLimit = () => giveUp(new TimedOut(`${what}: no ${missing} ${timeoutMs} ms`));
+    let timer = clock.setTimeout(onLimit, timeoutMs);
+    const onProgress = () => {
+      clock.clearTimeout(timer);
+      if (!isOver) timer = clock.setTimeout(onLimit, timeoutMs);
+    };
     signal.addEventListener('abort', onAbort, { once: true });
     const forget = link.onLost((why) => {
       stop();
       reject(toFleetError(why, what, step.authenticating));
     });
-    work().then(
+    work(onProgress).then(
       (result) => {
         stop();
         resolve(result);

@@ -76,12 +76,15 @@ export function createSsh2Shell(options: Ssh2ShellOptions): Ssh2Shell {
   ): ShellSession => ({
     hostKey,
     upload(path, file, signal) {
-      const timeoutMs = limits.uploadMs(file.content.length);
-      const step = { what: `upload ${path} to ${link.name}`, timeoutMs, signal };
+      const timeoutMs = limits.uploadStallMs(file.content.length);
+      const what = `upload ${path} to ${link.name}`;
+      const step = { what, timeoutMs, signal, isRenewable: true };
       const onResume = (fromBytes: number) =>
         log.info({ target: link.name, path, fromBytes }, 'an upload goes on where it broke off');
-      const work = () =>
-        uploadFile({ client: link.client, elevation, turn: beginUpload(), onResume }, path, file);
+      const work = (onProgress: () => void) => {
+        const means = { client: link.client, elevation, turn: beginUpload(), onProgress, onResume };
+        return uploadFile(means, path, file);
+      };
       return counted('upload', runStep(link, clock, step, work));
     },
     execute(argv, stdin, signal) {

@@ -116,6 +116,7 @@ export const sftpOfDisk =
       answer(id, () => files.get(handle.toString())!.write(data, 0, data.length, offset)),
     );
     sftp.on('CLOSE', (id, handle) => answer(id, () => files.get(handle.toString())!.close()));
+    sftp.on('end', () => sftp.end());
     sftp.on('close', () => void Promise.all([...files.values()].map((file) => file.close())));
     change(sftp);
   };

@@ -42,7 +42,9 @@ test('writes no chunk of a file before its turn in the queue', async () => {
     close: (_handle: Buffer, done: () => void) => done(),
   } as unknown as SFTPWrapper;
   const content = Buffer.alloc(1_000_000);
-  const writing = writeFileFrom(sftp, 'agent', content, { fromBytes: 0, turn });
+  const onProgress = () => void (progresses += 1);
+  let progresses = 0;
+  const writing = writeFileFrom(sftp, 'agent', content, { fromBytes: 0, turn, onProgress });
   await round();
   expect([begins.length, written]).toEqual([4, []]);
   begins.shift()!();
@@ -54,4 +56,5 @@ test('writes no chunk of a file before its turn in the queue', async () => {
   }
   await writing;
   expect(written.reduce((sum, size) => sum + size, 0)).toBe(content.length);
+  expect(progresses).toBe(written.length);
 });

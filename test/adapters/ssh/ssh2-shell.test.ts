@@ -24,6 +24,7 @@ import type { ShellSession, ShellTarget } from '../../../src/adapters/ssh/port.t
 import { createSsh2Shell } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import type { Ssh2ShellOptions } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
+import { PATIENCE } from '../../support/patience.ts';
 import { rawKey } from './keys.ts';
 import { sftpOfDisk, startOddServer } from './odd-server.ts';
 import type { OddServerOptions } from './odd-server.ts';
@@ -150,6 +151,23 @@ describe('SFTP of a server other than OpenSSH', () => {
     expect((await readFile(join(dir, 'agent'))).equals(file.content)).toBe(true);
     expect(await files()).toEqual(['agent']);
   });
+  test('is closed before the file is put in place: until then, dropbear runs no command', async () => {
+    const ended: (() => void)[] = [];
+    const sftp = sftpOfDisk((each) => {
+      each.removeAllListeners('end');
+      each.on('end', () => void ended.push(() => each.end()));
+    });
+    const { session } = await connect({ sftp });
+    const file = uploadOf(Buffer.from('x'));
+    const upload = session.upload(join(dir, 'agent'), file, live);
+    await expect.poll(() => ended.length, PATIENCE).toBe(1);
+    for (let times = 0; times < 10; times += 1) await session.execute(['true'], nothing, live);
+    expect(await files()).toEqual([expect.stringMatching(/^\.agent\.part-/)]);
+    ended[0]!();
+    expect(await upload).toEqual({ skipped: false });
+    expect(await session.upload(join(dir, 'agent'), file, live)).toEqual({ skipped: true });
+    expect(ended, 'not opened for nothing').toHaveLength(1);
+  });
   test('reports UploadFailed, and leaves nothing, if it refuses to write', async () => {
     const refusing = sftpOfDisk((sftp) => {
       sftp.removeAllListeners('WRITE');
@@ -180,7 +198,7 @@ describe('SFTP of a server other than OpenSSH', () => {
   });
   test('ends with the limit of the upload if it never answers', async () => {
     const server = await start({ sftp: (sftp) => void sftp.on('OPEN', () => undefined) });
-    const limits = { uploadMs: () => 200 };
+    const limits = { uploadStallMs: () => 200 };
     const session = await shellWith({ limits }).connect(server.target, live);
     const upload = session.upload(join(dir, 'agent'), uploadOf(Buffer.from('x')), live);
     await expect(upload).rejects.toBeInstanceOf(TimedOut);

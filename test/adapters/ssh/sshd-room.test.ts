@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CommandFailed, UploadFailed } from '../../../src/domain/errors.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
@@ -15,19 +13,6 @@ beforeEach(() => void (stand = createSshdStand()));
 afterEach(() => stand.close());
 
 const MB = 1_000_000;
-const run = promisify(execFile);
-
-/** A separate file system of this size. Null if the test may not mount one. */
-async function smallDisk(sizeBytes: number): Promise<string | null> {
-  const dir = await stand.directory();
-  const options = ['-t', 'tmpfs', '-o', `size=${sizeBytes}`, 'tmpfs', dir];
-  const mounted = await run('mount', options).then(
-    () => true,
-    () => false,
-  );
-  if (mounted) stand.later(() => run('umount', [dir]));
-  return mounted ? dir : null;
-}
 
 describe.each([
   ['over SFTP', {}],
@@ -36,7 +21,7 @@ describe.each([
   test.each(['a full disk', 'a quota'])(
     '%s: keeps the old file, and leaves nothing else',
     async (why) => {
-      const disk = why === 'a quota' ? null : await smallDisk(4 * MB);
+      const disk = why === 'a quota' ? null : await stand.smallDisk(4 * MB);
       // Without a mount, the limit of the largest file replaces the disk.
       const sshd = await stand.sshd({ ...how, ...(disk === null && { fileBytesMax: 2 * MB }) });
       const dir = disk ?? sshd.home;
@@ -98,7 +83,7 @@ describe('with sudo', () => {
   });
 
   test('leaves nothing where the file belongs if there is no space', async () => {
-    const disk = await smallDisk(2 * MB);
+    const disk = await stand.smallDisk(2 * MB);
     const limit = disk === null ? { fileBytesMax: 2 * MB } : {};
     const sshd = await stand.sshd({ sudo: SUDO, ...limit });
     const dir = disk ?? (await stand.directory());

@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
@@ -24,6 +26,7 @@ export const nothing = Buffer.alloc(0);
 export const patient = PATIENCE;
 export const key = parseSshKey(rawKey(), 'key');
 /** A login at a real server may take long on a busy machine. */
+const run = promisify(execFile);
 const AMPLE = { connectMs: 30_000, handshakeMs: 60_000 };
 
 /** Resources of a test. All are closed at its end, the last first. */
@@ -40,9 +43,26 @@ export function createSshdStand() {
       ...options,
       limits: { ...AMPLE, ...options.limits },
     });
+  const directory = async (): Promise<string> => {
+    const dir = await mkdtemp(join(tmpdir(), 'shepherd-ssh-'));
+    ends.push(() => rm(dir, { recursive: true, force: true }));
+    return dir;
+  };
   return {
     log,
     shellWith,
+    directory,
+    /** A separate file system of this size. Null if the test may not mount one. */
+    async smallDisk(sizeBytes: number): Promise<string | null> {
+      const dir = await directory();
+      const options = ['-t', 'tmpfs', '-o', `size=${sizeBytes}`, 'tmpfs', dir];
+      const mounted = await run('mount', options).then(
+        () => true,
+        () => false,
+      );
+      if (mounted) ends.push(() => run('umount', [dir]));
+      return mounted ? dir : null;
+    },
     async sshd(options: Partial<SshdOptions> = {}): Promise<Sshd> {
       const sshd = await startSshd({ authorizedKeys: [key.publicLine], ...options });
       ends.push(sshd.stop);
@@ -60,11 +80,6 @@ export function createSshdStand() {
       const session = await shellWith(options).connect(target, live);
       ends.push(session.close);
       return session;
-    },
-    async directory(): Promise<string> {
-      const dir = await mkdtemp(join(tmpdir(), 'shepherd-ssh-'));
-      ends.push(() => rm(dir, { recursive: true, force: true }));
-      return dir;
     },
     /** Undone at the end of the test. */
     later: (end: () => unknown) => void ends.push(end),

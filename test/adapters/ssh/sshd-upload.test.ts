@@ -81,19 +81,8 @@ describe('an upload', () => {
     expect(await namesIn(path)).toEqual([]);
   });
 
-  test('ends with its limit over a slow line, and is resumed by the next', async () => {
-    const line = await stand.proxy(sshd, { upBytesPerSecond: 400_000 });
-    const file = uploadOf(randomBytes(4 * MB));
-    const slow = await stand.connect(line, { limits: { uploadMs: () => 1_500 } });
-    const broken = slow.upload(path, file, live);
-    await expect(broken).rejects.toBeInstanceOf(TimedOut);
-    await (await stand.connect(sshd)).upload(path, file, live);
-    expect((await readFile(path)).equals(file.content)).toBe(true);
-    expect(resumes(stand.log)).toHaveLength(1);
-  });
-
   test('ends with its limit on a machine that stops reading', async () => {
-    const session = await stand.connect(sshd, { limits: { uploadMs: () => 5_000 } });
+    const session = await stand.connect(sshd, { limits: { uploadStallMs: () => 5_000 } });
     const upload = session.upload(path, uploadOf(randomBytes(60 * MB)), live);
     upload.catch(() => undefined);
     await expect.poll(sftpServers, patient).toHaveLength(1);
@@ -156,7 +145,7 @@ describe('an interrupted upload', () => {
   test('continues although the machine still holds its part open, and the program can run', async () => {
     const file = await programOf(12 * MB);
     const dead = await stand.proxy(sshd, { holdAfterBytes: 6 * MB });
-    const limits = { uploadMs: () => 1_500 };
+    const limits = { uploadStallMs: () => 1_500 };
     const first = (await stand.connect(dead, { limits })).upload(path, file, live);
     await expect(first).rejects.toBeInstanceOf(TimedOut);
     expect(sftpServers(), 'nobody told the machine').toHaveLength(1);

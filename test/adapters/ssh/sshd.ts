@@ -28,6 +28,8 @@ export interface SshdOptions {
   readonly hostKey?: string;
   /** Largest file that may be written through it, in bytes. Larger writes fail. */
   readonly fileBytesMax?: number;
+  /** Where its users find programs. Default: as on a usual system. */
+  readonly path?: string;
   /** The `sudo` to use. Default: the system's. */
   readonly sudo?: string;
   /** Number of ports (1). */
@@ -157,7 +159,7 @@ async function writeFiles(
   const environment = {
     [bootIdVariable]: markOf(dir),
     HOME: home,
-    PATH: [bin, dirname(process.execPath), systemPath].join(':'),
+    PATH: options.path ?? [bin, dirname(process.execPath), systemPath].join(':'),
   };
   const lines = [
     ...(options.settings ?? []),
