@@ -1,7 +1,7 @@
 import type { MemberRow } from './balancing/members.ts';
 import type { ConditionRow, ReportedConditions } from './conditions.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
-import type { StandingRung } from './recovery/rungs.ts';
+import type { LadderMeans, StandingRung } from './recovery/rungs.ts';
 import type { Controller, HeldSecret } from './listed.ts';
 import { forTraits, TRAITS, type Traits } from './traits.ts';
 import type { DrainMode, HoldKind, OrderVerb, ProviderHoldKind, Verb } from './verbs.ts';
@@ -365,6 +365,8 @@ export interface ProviderMachine extends Traits, ReportedConditions {
   readonly power: 'on' | 'off' | 'unknown';
   /** Absent: there is none, or nothing is known about it. */
   readonly controller?: Controller;
+  /** What its provider can do, but not to this machine. */
+  readonly lacks?: readonly (keyof LadderMeans)[];
   readonly tags: Readonly<Record<string, string>>;
   /** Free capacity is `ours`, as are all entries of an inventory that marks ownership itself. */
   readonly ownership: Ownership;

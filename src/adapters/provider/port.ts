@@ -250,6 +250,8 @@ export interface DriverMachine
   readonly power?: 'on' | 'off' | 'unknown';
   /** If `resetController` works: what it resets, and whether that is needed. */
   readonly controller?: Controller;
+  /** Capabilities of the provider that this machine lacks; it must refuse them. Absent: none. */
+  readonly lacks?: ProviderMachine['lacks'];
   readonly tags?: Tags;
   /** SSH host key in the inventory, base64 of the wire form. */
   readonly hostKey?: string;

@@ -60,7 +60,7 @@ const nameOf = (value: unknown, index: number): string => {
 function faultsOf(error: z.ZodError, name: string): string[] {
   return error.issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => `${name}: ${show(key)} is unknown`);
+      return issue.keys.map((key) => `${name}: ${[...issue.path, show(key)].join(' ')} is unknown`);
     }
     return `${name}: ${[...issue.path, issue.message].join(' ')}`;
   });
