@@ -1,8 +1,8 @@
 import type { MemberRow } from './balancing/members.ts';
 import type { ConditionRow, ReportedConditions } from './conditions.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
-import type { LadderMeans, StandingRung } from './recovery/rungs.ts';
-import type { Controller, HeldSecret } from './listed.ts';
+import type { StandingRung } from './recovery/rungs.ts';
+import type { Controller, HeldSecret, LackedMeans } from './listed.ts';
 import { forTraits, TRAITS, type Traits } from './traits.ts';
 import type { DrainMode, HoldKind, OrderVerb, ProviderHoldKind, Verb } from './verbs.ts';
 
@@ -352,7 +352,7 @@ export interface ProviderHoldRow {
 }
 
 /** One entry of a provider's listing: an immutable snapshot. `id` is null for free capacity. */
-export interface ProviderMachine extends Traits, ReportedConditions {
+export interface ProviderMachine extends Traits, ReportedConditions, LackedMeans {
   readonly id: string | null;
   readonly reservationId: string | null;
   readonly hostname: string | null;
@@ -365,8 +365,6 @@ export interface ProviderMachine extends Traits, ReportedConditions {
   readonly power: 'on' | 'off' | 'unknown';
   /** Absent: there is none, or nothing is known about it. */
   readonly controller?: Controller;
-  /** What its provider can do, but not to this machine. */
-  readonly lacks?: readonly (keyof LadderMeans)[];
   readonly tags: Readonly<Record<string, string>>;
   /** Free capacity is `ours`, as are all entries of an inventory that marks ownership itself. */
   readonly ownership: Ownership;

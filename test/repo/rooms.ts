@@ -54,8 +54,7 @@ const HTTP: Arrow = {
 /** A list of hosts resets those behind BMCs by the driver for BMCs. */
 const BMC_RESETS: Arrow = {
   to: 'adapters',
-  label: 'redfish/',
-  says: 'the driver of Redfish BMCs for lists of hosts',
+  says: 'the driver of BMCs for lists',
   files: /^src\/adapters\/provider\/redfish\/(entries|redfish-provider|settings)\.ts$/,
   from: /^src\/adapters\/provider\/static\//,
 };

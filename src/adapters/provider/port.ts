@@ -230,7 +230,7 @@ export interface Plan {
 
 /** One machine, or one piece of free capacity; fields with a usual value may be absent. */
 export interface DriverMachine
-  extends Partial<Traits>, Pick<ProviderMachine, 'leavesAtMs' | 'conditions'> {
+  extends Partial<Traits>, Pick<ProviderMachine, 'leavesAtMs' | 'conditions' | 'lacks'> {
   /** Opaque and stable: 1–128 printable characters, not `invalid`. Null only for free capacity. */
   readonly id: string | null;
   /** Name of the slot, if it is not the id. Free capacity must have it or an id. */
@@ -250,8 +250,6 @@ export interface DriverMachine
   readonly power?: 'on' | 'off' | 'unknown';
   /** If `resetController` works: what it resets, and whether that is needed. */
   readonly controller?: Controller;
-  /** Capabilities of the provider that this machine lacks; it must refuse them. Absent: none. */
-  readonly lacks?: ProviderMachine['lacks'];
   readonly tags?: Tags;
   /** SSH host key in the inventory, base64 of the wire form. */
   readonly hostKey?: string;

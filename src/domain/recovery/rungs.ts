@@ -1,5 +1,6 @@
 import type { Slot } from '../ids.ts';
-import type { ProviderMachine, SlotFacts } from '../machine.ts';
+import type { LackedMeans } from '../listed.ts';
+import type { SlotFacts } from '../machine.ts';
 
 /** How often a rung is tried in one episode, and how long its evidence is awaited. */
 export interface RungPolicy {
@@ -17,15 +18,12 @@ export interface LadderMeans {
 }
 
 /** The means for one machine. */
-export interface MachineMeans extends LadderMeans {
-  /** What the provider can do, but not to this machine. Absent: nothing is lacking. */
-  readonly lacks?: readonly (keyof LadderMeans)[];
-}
+export type MachineMeans = LadderMeans & LackedMeans;
 
 /** @param listed the machine in its provider's last listing; null: not listed, so nothing is known. */
 export const meansOf = <Means extends LadderMeans>(
   means: Means,
-  listed: Pick<ProviderMachine, 'lacks'> | null | undefined,
+  listed: LackedMeans | null | undefined,
 ): Means & MachineMeans => ({ ...means, ...(listed?.lacks && { lacks: listed.lacks }) });
 
 /** Why the provider or the machine lacks a means; null: it is there. */

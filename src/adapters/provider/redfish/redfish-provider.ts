@@ -1,7 +1,7 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { ReportedCondition } from '../../../domain/conditions.ts';
 import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
-import { requireListedKey, targetOf } from '../../driver-kit/inventory/entries.ts';
+import { hostnameOf, requireListedKey, targetOf } from '../../driver-kit/inventory/entries.ts';
 import {
   createInventory,
   createSource,
@@ -27,14 +27,7 @@ import { readSystem, type System } from './client/system.ts';
 import { createOwnerMark, parserFor, setIdIn, type BmcEntry } from './entries.ts';
 import { createInstallMode, type InstallMode } from './install/install-mode.ts';
 import { startPatience, type Settings } from './settings.ts';
-import {
-  hostnameOf,
-  isAtRest,
-  powerOf,
-  createPowerPoll,
-  type Sighting,
-  type Want,
-} from './power.ts';
+import { isAtRest, powerOf, createPowerPoll, type Sighting, type Want } from './power.ts';
 
 /** A caller that reads a single machine wants its current state. */
 const FRESH_MS = 5_000;

@@ -11,7 +11,7 @@ import type {
   OperationRef,
   Provider,
 } from '../port.ts';
-import { targetOf, requireListedKey } from '../../driver-kit/inventory/entries.ts';
+import { hostnameOf, targetOf, requireListedKey } from '../../driver-kit/inventory/entries.ts';
 import { createInventory, createSource } from '../../driver-kit/inventory/inventory.ts';
 import { createProbes, type ProbeLimits, type Target } from '../../driver-kit/inventory/probes.ts';
 import { parserFor, type InventoryEntry } from './entries.ts';
@@ -125,6 +125,7 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
       requireListedKey(name, await entryOf(id ?? '', signal), key);
     },
     capacityGroup: ({ name: plan }) => plan,
+    hostnameFor: hostnameOf,
     prepare: async ({ signal }) => void (await inventory.entries(signal, 0)),
     async stop() {
       await Promise.all([lifetime.stop(), resets.stop()]);

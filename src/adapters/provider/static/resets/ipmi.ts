@@ -6,6 +6,7 @@ import type { DriverContext } from '../../port.ts';
 import type { IpmiReset } from '../entries.ts';
 import type { ResetSettings } from './settings.ts';
 import {
+  readSecret,
   runFailure,
   type Power,
   type PowerSwitch,
@@ -30,9 +31,9 @@ const COMMANDS: Readonly<Record<SwitchAction, string>> = {
 type Login = Pick<ResetSettings, 'username' | 'password' | 'cipherSuite' | 'privilege'>;
 
 /**
- * Arguments of `ipmitool`. The password is never among them: others could read it there. A request
- * that changes something is sent once: a repetition after a lost answer would reset the machine
- * twice. `-v` adds why a login failed.
+ * Arguments of `ipmitool`. The password is never among them: others could read it there. Without
+ * `-R 1`, `ipmitool` sends a request again when its answer is lost, and the machine is reset up to
+ * four times. `-v` adds why a login failed.
  */
 export const ipmiArgs = (
   { username = '', cipherSuite = 17, privilege = 'operator' }: Login,
@@ -59,7 +60,7 @@ export function createIpmiSwitch(
     signal: AbortSignal,
   ): Promise<string> {
     const doing = `${what.doing} at ${reset.host}`;
-    const password = settings.password?.read() ?? '';
+    const password = readSecret(settings.password!);
     const refusal =
       refusals.get(keyOf(reset)) ??
       createRefusal(AUTH_PAUSE_MS, { clock, onPaused: () => undefined });

@@ -5,6 +5,7 @@ import { runProgram, type ProgramResult } from '../../../driver-kit/program.ts';
 import type { DriverContext } from '../../port.ts';
 import type { ProgramReset } from '../entries.ts';
 import {
+  readSecret,
   runFailure,
   type Power,
   type PowerSwitch,
@@ -42,9 +43,12 @@ export function createProgramSwitch(
   ): Promise<Power> {
     const what = { doing: `${action} of ${id}`, changing: action !== 'status' };
     const input = `${JSON.stringify({ ...data, action, id, addr })}\n`;
-    const secrets = Object.entries(env).map(([name, secret]) => [name, secret.read()] as const);
-    const started = { file, args, env: Object.fromEntries(secrets), input, timeoutMs, signal };
-    const result = await runProgram(started, clock).catch((cause: unknown) => {
+    const secrets = Object.entries(env).map(([name, secret]) => [name, readSecret(secret)]);
+    const its = Object.fromEntries(secrets) as Record<string, string>;
+    const result = await runProgram(
+      { file, args, env: its, input, timeoutMs, signal },
+      clock,
+    ).catch((cause: unknown) => {
       throw runFailure(cause, what);
     });
     return answerIn(result, what);

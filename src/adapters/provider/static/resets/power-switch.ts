@@ -1,4 +1,5 @@
-import { explain, isProviderError, ProviderError } from '../../../../domain/errors.ts';
+import { explain, isProviderError, ProviderError, UsageError } from '../../../../domain/errors.ts';
+import type { Secret } from '../../../../settings/secret.ts';
 import { sleep } from '../../../clock/port.ts';
 import { asUnknown } from '../../../driver-kit/errors.ts';
 import { ProgramFailure } from '../../../driver-kit/program.ts';
@@ -118,14 +119,14 @@ export function createSwitched<Reset>(
     });
   }
 
-  /** Sends one action. Only the state can tell what became of one whose answer was lost. */
+  /** Sends one action. If its answer is lost, the power tells about `on` and `off`, never about a reset. */
   async function send(action: SwitchAction, entry: Entry, signal: AbortSignal): Promise<void> {
     try {
       await power.act(action, entry.reset, entry, signal);
     } catch (error) {
       if (!isProviderError(error) || error.outcome !== 'unknown' || signal.aborted) throw error;
-      const now = await read(entry, signal).catch(() => 'unknown');
-      if (now !== action) throw error;
+      const isTold = action === 'on' || action === 'off';
+      if (!isTold || (await read(entry, signal).catch(() => 'unknown')) !== action) throw error;
     } finally {
       known.delete(entry.id);
     }
@@ -221,6 +222,18 @@ export interface SwitchCall {
 export interface ResetRun {
   readonly doing: string;
   readonly changing: boolean;
+}
+
+/** @throws {ProviderError} `auth`: the secret's variable or file is gone since the start. */
+export function readSecret(secret: Secret): string {
+  try {
+    return secret.read();
+  } catch (cause) {
+    if (!(cause instanceof UsageError)) throw cause;
+    throw new ProviderError('auth', `a secret of the reset is missing: ${explain(cause)}`, {
+      cause,
+    });
+  }
 }
 
 /** The port's error for a program that gave no result. */

@@ -30,7 +30,8 @@ const KEYS: Readonly<Record<ResetKind, Partial<Record<OwnKey, boolean>>>> = {
   program: { command: true, env: false },
 };
 
-const COMMAND = 'a list of an absolute path and its arguments';
+const COMMAND = 'a list: absolute path, arguments';
+const NO_COMMAND = `does not start with an absolute path; give ${COMMAND}`;
 const isCommand = (words: readonly string[]) => isAbsolute(words[0] ?? '');
 
 /** The means of resetting machines, by the name that entries refer to. */
@@ -40,35 +41,28 @@ export const resetsSettings = (around: Surroundings) =>
 const resetSettings = (around: Surroundings) =>
   z
     .strictObject({
-      kind: leaf.choice(
-        RESET_KINDS,
-        'How machines are reset: by IPMI with `ipmitool`, by Redfish, or by a program of yours.',
-      ),
-      username: leaf.text('User of the BMCs (`ipmi`, `redfish`).').optional(),
-      password: leaf.secret('Password of that user.', around).optional(),
-      cipherSuite: leaf
-        .count('Cipher suite (`ipmi`): 17 if absent; 3 for old BMCs.', 1, 17)
-        .optional(),
-      privilege: leaf
-        .choice(['operator', 'administrator'], 'Requested privilege (`ipmi`): operator if absent.')
-        .optional(),
-      caFile: leaf
-        .file('PEM certificates of authorities (`redfish`); absent: the system’s.', around)
-        .optional(),
+      kind: leaf.choice(RESET_KINDS, 'Resets by `ipmitool`, Redfish, or your program.'),
+      username: leaf.text('User of BMCs.').optional(),
+      password: leaf.secret('Its password.', around).optional(),
+      cipherSuite: leaf.count('Absent: 17; old BMCs: 3.', 1, 17).optional(),
+      privilege: leaf.choice(['operator', 'administrator'], 'Absent: operator.').optional(),
+      caFile: leaf.file('PEM authorities; absent: the system’s.', around).optional(),
       command: z
-        .array(z.string(), { error: `is not ${COMMAND}` })
-        .refine(isCommand, { error: `is not ${COMMAND}` })
-        .meta({ type: COMMAND, description: 'Your program, run without a shell (`program`).' })
+        .array(z.string(), { error: NO_COMMAND })
+        .refine(isCommand, { error: NO_COMMAND })
+        .meta({ type: COMMAND, description: 'Run without a shell.' })
         .optional(),
       env: z
         .record(
-          z.string().regex(/^[A-Z_][A-Z0-9_]*$/i, { error: 'is no name of a variable' }),
-          leaf.secret('A variable of its environment (`program`).', around),
+          z
+            .string()
+            .regex(/^[A-Z_][A-Z0-9_]*$/i, {
+              error: 'is no name of a variable; use letters, digits and _',
+            }),
+          leaf.secret('Environment variable.', around),
         )
         .optional(),
-      timeout: leaf
-        .duration('Time limit of one run (`ipmi`, `program`) or request.', 1_000)
-        .prefault('20s'),
+      timeout: leaf.duration('Time limit.', 1_000).prefault('20s'),
     })
     .superRefine((told, context) => {
       const keys = KEYS[told.kind];

@@ -43,9 +43,9 @@ describe('settings of resets', () => {
     ],
     [{ kind: 'redfish', ...login, cipherSuite: 3 }, 'it.cipherSuite', 'not a key of the kind'],
     [{ kind: 'program' }, 'it.command', 'is missing; the kind program needs it'],
-    [{ kind: 'program', command: ['pdu'] }, 'it.command', 'a list of an absolute path'],
-    [{ kind: 'program', command: '/bin/pdu' }, 'it.command', 'a list of an absolute path'],
-    [{ kind: 'program', command: [] }, 'it.command', 'a list of an absolute path'],
+    [{ kind: 'program', command: ['pdu'] }, 'it.command', 'give a list: absolute path'],
+    [{ kind: 'program', command: '/bin/pdu' }, 'it.command', 'give a list: absolute path'],
+    [{ kind: 'program', command: [] }, 'it.command', 'give a list: absolute path'],
     [{ kind: 'program', command: ['/a'], env: { 'A B': '${PW}' } }, 'it.env.A B', 'Invalid key'],
   ])('refuse %o', (reset, path, message) => {
     const issues = settingsOf(reset).error?.issues ?? [];
