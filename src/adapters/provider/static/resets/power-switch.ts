@@ -42,7 +42,7 @@ const TOGETHER_MAX = 16;
 /** A caller that reads a machine twice gets the same answer for this long. */
 const FRESH_MS = 5_000;
 /** After a failure the power counts as unknown for this long, and is not read. */
-const REST_MS = 60_000;
+const REST_MS = 30_000;
 /** How long a system has for its shutdown, and how often the power is read meanwhile. */
 const SHUTDOWN_MS = 2 * 60_000;
 const LOOK_MS = 5_000;

@@ -138,9 +138,10 @@ test('a program is ended with the processes that it started', async () => {
   const running = run(`sleep 1000 & echo $! > ${at('pid')}; wait`, ending.signal);
   await expect.poll(() => read('pid')).toMatch(/\d/);
   const child = Number(read('pid'));
+  const isThere = () => existsSync(`/proc/${child}`) && !isZombie(child);
+  onTestFinished(() => void (isThere() && process.kill(child, 'SIGKILL')));
   ending.abort();
   await expect(running).rejects.toMatchObject({ reason: 'aborted' });
-  const isThere = () => existsSync(`/proc/${child}`) && !isZombie(child);
   await expect.poll(isThere).toBe(false);
 });
 const isZombie = (pid: number) => /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
