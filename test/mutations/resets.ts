@@ -12,7 +12,7 @@ src/adapters/provider/static/resets/ipmi.ts test/adapters/provider/static/resets
   resets-a-lost-answer-is-a-refusal: failed: (?!Timeout[-)-]{+X)+}
 src/adapters/provider/static/resets/power-switch.ts test/adapters/provider/static/resets/power-switch.test.ts
   resets-lost-answers-are-successes: if (!isTold [-||-]{+&&+} (await read
-  resets-nobody-asks-whether-it-is-ours: [-    call.requireOurs(show(before));\n-]
+  resets-nobody-asks-whether-it-is-ours: [-    call.requireOurs(show(viewOf(before)));\n-]
   resets-nobody-asks-whether-it-is-wanted: [-      await call.beforeSending?.();\n-]
   resets-shut-down-for-good: if (now === 'off'{+ && signal.aborted+}) break;
   resets-bmcs-are-asked-at-once: const one = { maxConcurrency: [-1-]{+9+}

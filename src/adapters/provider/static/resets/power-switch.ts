@@ -38,6 +38,35 @@ export interface SwitchedEntry<Reset> extends Host {
   readonly reset: Reset;
 }
 
+/** What a means knows about a machine; it overrides what the list says. */
+export type MeansView = Partial<DriverMachine>;
+
+export const viewOf = (power: Power): MeansView => ({
+  power,
+  ...(power === 'off' && { status: 'Stopped' as const }),
+});
+
+/** A call that changes a machine. */
+export interface ResetCall {
+  readonly call: CallOptions;
+  /** The machine as the means sees it, for the check of its owner. */
+  readonly show: (view: MeansView) => DriverMachine;
+}
+
+/** A configured means, for the entries that name it. */
+export interface ResetMeans<Entry> {
+  /** From memory, without waiting for a machine's BMC. */
+  list(entries: readonly Entry[], call: CallOptions): Promise<ReadonlyMap<string, MeansView>>;
+  /** Reads one machine; its power is unknown if it cannot be read. */
+  look(entry: Entry, call: CallOptions): Promise<MeansView>;
+  /**
+   * @throws {ProviderError} `conflict`: another machine. `transient` with `outcome: 'unknown'`: the
+   *   answer was lost; a reset is never repeated.
+   */
+  change(entry: Entry, wish: PowerWish, given: ResetCall): Promise<OperationRef>;
+  stop(): Promise<void>;
+}
+
 const TOGETHER_MAX = 16;
 /** A caller that reads a machine twice gets the same answer for this long. */
 const FRESH_MS = 5_000;
@@ -59,7 +88,7 @@ export function actionsFor(wish: PowerWish, power: Power): readonly SwitchAction
 export function createSwitched<Reset>(
   power: PowerSwitch<Reset>,
   { clock, log, waitsForTurn }: Pick<DriverContext, 'clock' | 'log' | 'waitsForTurn'>,
-) {
+): ResetMeans<SwitchedEntry<Reset>> {
   type Entry = SwitchedEntry<Reset>;
   const known = new Map<string, { readonly power: Power; readonly atMs: number }>();
   const failed = new Map<string, { readonly cause: string; readonly atMs: number }>();
@@ -136,12 +165,12 @@ export function createSwitched<Reset>(
   async function attempt(
     entry: Entry,
     wish: PowerWish,
-    { call, show }: SwitchCall,
+    { call, show }: ResetCall,
   ): Promise<SwitchAction | null> {
     const { signal } = call;
     await power.checkIdentity?.(entry.reset, entry, signal);
     const before = await read(entry, signal);
-    call.requireOurs(show(before));
+    call.requireOurs(show(viewOf(before)));
     if (before === wish) return null;
     const actions = actionsFor(wish, before);
     for (const [index, action] of actions.entries()) {
@@ -182,17 +211,19 @@ export function createSwitched<Reset>(
   }
 
   return {
-    /** The power as last read; unknown if that was long ago. */
-    lastPower: ({ id }: Pick<Entry, 'id'>): Power => {
-      const seen = known.get(id);
-      return isRecent(seen, REST_MS) ? seen!.power : 'unknown';
+    async list(entries) {
+      const ids = new Set(entries.map(({ id }) => id));
+      for (const map of [known, failed]) {
+        for (const id of map.keys()) if (!ids.has(id)) map.delete(id);
+      }
+      const lastOf = (id: string): Power => {
+        const seen = known.get(id);
+        return isRecent(seen, REST_MS) ? seen!.power : 'unknown';
+      };
+      return new Map(entries.map(({ id }) => [id, viewOf(lastOf(id))]));
     },
-    look,
-    /**
-     * @throws {ProviderError} `conflict`: another machine. `transient` with `outcome: 'unknown'`:
-     *   the answer was lost; a reset is never repeated.
-     */
-    async change(entry: Entry, wish: PowerWish, given: SwitchCall): Promise<OperationRef> {
+    look: async (entry, { signal }) => viewOf(await look(entry, signal)),
+    async change(entry, wish, given) {
       const { signal } = given.call;
       const action = await inTurn(entry, signal, () => attempt(entry, wish, given));
       const operationRef = `${action ?? 'already'} ${entry.id} ${new Date(clock.now()).toISOString()}`;
@@ -200,28 +231,8 @@ export function createSwitched<Reset>(
       const isBooting = power.gracefulStaysOff && (await finishShutdown(entry, given.call));
       return { operationRef, isGraceful: !isBooting };
     },
-    /** Forgets all others. */
-    keep(ids: ReadonlySet<string>): void {
-      for (const map of [known, failed]) {
-        for (const id of map.keys()) if (!ids.has(id)) map.delete(id);
-      }
-    },
-    stop: (): void => turns.stop(),
+    stop: async () => turns.stop(),
   };
-}
-export type Switched<Reset> = ReturnType<typeof createSwitched<Reset>>;
-
-/** A call that changes a machine. */
-export interface SwitchCall {
-  readonly call: CallOptions;
-  /** The machine with this power, for the check of its owner. */
-  readonly show: (power: Power) => DriverMachine;
-}
-
-/** What a run of a program does, for messages, and whether it changes the machine. */
-export interface ResetRun {
-  readonly doing: string;
-  readonly changing: boolean;
 }
 
 /** @throws {ProviderError} `auth`: the secret's variable or file is gone since the start. */
@@ -234,6 +245,12 @@ export function readSecret(secret: Secret): string {
       cause,
     });
   }
+}
+
+/** What a run of a program does, for messages, and whether it changes the machine. */
+export interface ResetRun {
+  readonly doing: string;
+  readonly changing: boolean;
 }
 
 /** The port's error for a program that gave no result. */

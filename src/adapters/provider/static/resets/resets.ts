@@ -1,76 +1,26 @@
 import { isProviderError, ProviderError } from '../../../../domain/errors.ts';
 import type { Inventory } from '../../../driver-kit/inventory/inventory.ts';
-import type {
-  CallOptions,
-  DriverContext,
-  DriverMachine,
-  OperationRef,
-  Provider,
-} from '../../port.ts';
+import type { CallOptions, DriverContext, OperationRef, Provider } from '../../port.ts';
 import { createRedfishProvider } from '../../redfish/redfish-provider.ts';
 import { settings as redfishSettings, type Settings } from '../../redfish/settings.ts';
-import { bmcEntryOf, type InventoryEntry, type IpmiReset, type ProgramReset } from '../entries.ts';
+import { bmcEntryOf, type InventoryEntry } from '../entries.ts';
 import type { StaticOptions } from '../static-provider.ts';
 import { createIpmiSwitch } from './ipmi.ts';
 import { createProgramSwitch } from './own-program.ts';
 import {
   createSwitched,
-  type Power,
-  type PowerSwitch,
+  viewOf,
+  type MeansView,
   type PowerWish,
-  type SwitchedEntry,
+  type ResetCall,
+  type ResetMeans,
 } from './power-switch.ts';
 import type { ResetSettings } from './settings.ts';
 
-/** What a means knows about a machine; it overrides what the list says. */
-type MeansView = Partial<DriverMachine>;
-
-/** An entry's machine, with what its means knows. */
-type ShowMachine = (view: MeansView) => DriverMachine;
-
-/** One configured means, for the entries that name it. */
-interface ResetMeans {
-  /** For a listing: from memory, without waiting for a machine's BMC. */
-  list(
-    entries: readonly InventoryEntry[],
-    call: CallOptions,
-  ): Promise<ReadonlyMap<string, MeansView>>;
-  /** Reads one machine; its power is unknown if it cannot be read. */
-  look(entry: InventoryEntry, call: CallOptions): Promise<MeansView>;
-  change(
-    entry: InventoryEntry,
-    wish: PowerWish,
-    given: { readonly call: CallOptions; readonly show: ShowMachine },
-  ): Promise<OperationRef>;
-  stop(): Promise<void>;
-}
-
-const viewOf = (power: Power): MeansView => ({
-  power,
-  ...(power === 'off' && { status: 'Stopped' as const }),
-});
-
-function switchedMeans<Reset extends IpmiReset | ProgramReset>(
-  power: PowerSwitch<Reset>,
-  context: DriverContext,
-): ResetMeans {
-  const switched = createSwitched(power, context);
-  // Only entries of this means come here, so their data are of its kind.
-  const its = (entry: InventoryEntry) => entry as unknown as SwitchedEntry<Reset>;
-  return {
-    async list(entries) {
-      switched.keep(new Set(entries.map(({ id }) => id)));
-      return new Map(entries.map((entry) => [entry.id, viewOf(switched.lastPower(entry))]));
-    },
-    look: async (entry, { signal }) => viewOf(await switched.look(its(entry), signal)),
-    change: (entry, wish, { call, show }) =>
-      switched.change(its(entry), wish, { call, show: (now) => show(viewOf(now)) }),
-    stop: async () => switched.stop(),
-  };
-}
+type Means = ResetMeans<InventoryEntry>;
 
 /** The driver of Redfish BMCs, for a part of the list. */
-function redfishMeans(rack: Provider): ResetMeans {
+function redfishMeans(rack: Provider): Means {
   /** The list alone decides whether a machine exists. */
   const told = (error: unknown): ProviderError => {
     if (!isProviderError(error, 'not-found')) throw error;
@@ -109,11 +59,12 @@ export function createResets(
     Object.entries(resets).map(([by, settings]) => [by, open(by, settings)] as const),
   );
 
-  function open(by: string, settings: ResetSettings): ResetMeans {
+  function open(by: string, settings: ResetSettings): Means {
+    // Only entries of this means come there, so their data are of its kind.
     if (settings.kind === 'ipmi')
-      return switchedMeans(createIpmiSwitch(settings, context), context);
+      return createSwitched(createIpmiSwitch(settings, context), context) as unknown as Means;
     if (settings.kind === 'program')
-      return switchedMeans(createProgramSwitch(settings, context), context);
+      return createSwitched(createProgramSwitch(settings, context), context) as unknown as Means;
     const rack = createRedfishProvider(rackSettings(by, settings, list.options), context, {
       async entries(signal, ageMs) {
         const entries = [...(await list.inventory.entries(signal, ageMs)).values()];
@@ -140,11 +91,7 @@ export function createResets(
     look: async (entry: InventoryEntry, call: CallOptions): Promise<MeansView> =>
       (await meansOf(entry)?.look(entry, call)) ?? {},
     /** @throws {ProviderError} `not-implemented`: the entry names no means. */
-    async change(
-      entry: InventoryEntry,
-      wish: PowerWish,
-      given: { readonly call: CallOptions; readonly show: ShowMachine },
-    ): Promise<OperationRef> {
+    async change(entry: InventoryEntry, wish: PowerWish, given: ResetCall): Promise<OperationRef> {
       const means = meansOf(entry);
       if (means) return means.change(entry, wish, given);
       throw new ProviderError('not-implemented', `the entry of ${entry.id} names no Reset`);

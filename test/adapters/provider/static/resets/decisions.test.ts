@@ -32,29 +32,6 @@ describe('settings of resets', () => {
     expect(settingsOf(reset).success).toBe(true);
   });
 
-  test.each<[object, string, string]>([
-    [{ kind: 'wol' }, 'it.kind', 'give one of ipmi, redfish, program'],
-    [{ kind: 'ipmi', username: 'a' }, 'it.password', 'is missing; the kind ipmi needs it'],
-    [{ kind: 'ipmi', ...login, password: 'secret' }, 'it.password', 'in plain text'],
-    [
-      { kind: 'ipmi', ...login, command: ['/bin/true'] },
-      'it.command',
-      'not a key of the kind ipmi',
-    ],
-    [{ kind: 'redfish', ...login, cipherSuite: 3 }, 'it.cipherSuite', 'not a key of the kind'],
-    [{ kind: 'program' }, 'it.command', 'is missing; the kind program needs it'],
-    [{ kind: 'program', command: ['pdu'] }, 'it.command', 'give a list: absolute path'],
-    [{ kind: 'program', command: '/bin/pdu' }, 'it.command', 'give a list: absolute path'],
-    [{ kind: 'program', command: [] }, 'it.command', 'give a list: absolute path'],
-    [{ kind: 'program', command: ['/a'], env: { 'A B': '${PW}' } }, 'it.env.A B', 'Invalid key'],
-  ])('refuse %o', (reset, path, message) => {
-    const issues = settingsOf(reset).error?.issues ?? [];
-    expect(issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join()).toContain(
-      path,
-    );
-    expect(issues.map((issue) => issue.message).join()).toContain(message);
-  });
-
   test('need ipmitool, or the named program', () => {
     const resets = {
       old: { kind: 'ipmi' },

@@ -3,6 +3,7 @@ import type { CallOptions } from '../../../../../src/adapters/provider/port.ts';
 import {
   createSwitched,
   type Power,
+  type ResetCall,
   type SwitchAction,
 } from '../../../../../src/adapters/provider/static/resets/power-switch.ts';
 import { ProviderError } from '../../../../../src/domain/errors.ts';
@@ -62,12 +63,13 @@ function stand({ gracefulStaysOff = true } = {}) {
       beforeSending: async () => void did.push('before'),
       ...change,
     });
-  const show = (power: Power) => ({ power }) as never;
+  const show: ResetCall['show'] = (view) => view as never;
   return {
     ...{ clock, log, did, machine, switched, entry, call },
     change: (wish: Parameters<typeof switched.change>[1], how = call()) =>
       runOut(clock, switched.change(entry, wish, { call: how, show })),
-    look: (signal = new AbortController().signal) => runOut(clock, switched.look(entry, signal)),
+    look: async () => (await runOut(clock, switched.look(entry, call()))).power,
+    last: async () => (await switched.list([entry], call())).get('a')!.power,
   };
 }
 
@@ -198,15 +200,15 @@ test('leaves the restart after a graceful request to a program', async () => {
 });
 
 test('reads the power once for several looks, and not for a while after a failure', async () => {
-  const { look, did, machine, clock, log, switched } = stand();
-  expect([await look(), await look(), switched.lastPower({ id: 'a' })]).toEqual(['on', 'on', 'on']);
+  const { look, last, did, machine, clock, log } = stand();
+  expect([await look(), await look(), await last()]).toEqual(['on', 'on', 'on']);
   expect(did).toEqual(['read']);
   machine.unread = new ProviderError('transient', 'silent');
   await advance(clock, 6_000);
   expect([await look(), await look()], 'unknown, and no error').toEqual(['unknown', 'unknown']);
   expect(did).toEqual(['read', 'read']);
   await advance(clock, 61_000);
-  expect([await look(), switched.lastPower({ id: 'a' })]).toEqual(['unknown', 'unknown']);
+  expect([await look(), await last()]).toEqual(['unknown', 'unknown']);
   expect(did).toHaveLength(3);
   expect(log.count('its power cannot be read'), 'logged once').toBe(1);
   machine.unread = null;
@@ -219,15 +221,14 @@ test('asks a BMC one thing after the other', async () => {
   const gate = Promise.withResolvers<void>();
   machine.acts.reset = () => undefined;
   const slow = { ...entry, id: 'slow' };
-  const { signal } = new AbortController();
   const first = switched.change(slow, 'reboot by force', {
     call: callOf({ beforeSending: () => gate.promise }),
-    show: (power) => ({ power }) as never,
+    show: (view) => view as never,
   });
   await advance(clock, 1_000);
-  const second = switched.look(entry, signal);
-  const elsewhere = switched.look({ ...entry, id: 'b', reset: 'bmc-2' }, signal);
-  await expect(elsewhere, 'another BMC does not wait').resolves.toBe('on');
+  const second = switched.look(entry, callOf());
+  const elsewhere = switched.look({ ...entry, id: 'b', reset: 'bmc-2' }, callOf());
+  await expect(elsewhere, 'another BMC does not wait').resolves.toEqual({ power: 'on' });
   expect(did).toEqual(['read', 'read']);
   gate.resolve();
   await Promise.all([first, second]);
