@@ -1,3 +1,5 @@
+import type { LadderMeans } from './recovery/rungs.ts';
+
 /** An entry of a listing that cannot be parsed: it exists, and nothing else is known. */
 export interface UnreadableEntry {
   /** Null: the entry is free capacity, or even its id is unreadable. */
@@ -18,4 +20,10 @@ export interface Controller {
   readonly id: string;
   /** It has accepted connections without a reply for too long to recover by itself. */
   readonly hangs: boolean;
+}
+
+/** What a provider can do, but not to this machine: there a driver refuses it. */
+export interface LackedMeans {
+  /** Absent: nothing is lacking. */
+  readonly lacks?: readonly (keyof LadderMeans)[];
 }

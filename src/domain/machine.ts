@@ -2,7 +2,7 @@ import type { MemberRow } from './balancing/members.ts';
 import type { ConditionRow, ReportedConditions } from './conditions.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
 import type { StandingRung } from './recovery/rungs.ts';
-import type { Controller, HeldSecret } from './listed.ts';
+import type { Controller, HeldSecret, LackedMeans } from './listed.ts';
 import { forTraits, TRAITS, type Traits } from './traits.ts';
 import type { DrainMode, HoldKind, OrderVerb, ProviderHoldKind, Verb } from './verbs.ts';
 
@@ -352,7 +352,7 @@ export interface ProviderHoldRow {
 }
 
 /** One entry of a provider's listing: an immutable snapshot. `id` is null for free capacity. */
-export interface ProviderMachine extends Traits, ReportedConditions {
+export interface ProviderMachine extends Traits, ReportedConditions, LackedMeans {
   readonly id: string | null;
   readonly reservationId: string | null;
   readonly hostname: string | null;

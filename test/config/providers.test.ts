@@ -31,6 +31,7 @@ test('gives every driver the common keys, and each its own', () => {
   expect(ownSettingsOf(providers['rack']!)).toEqual({
     inventory: join(directory, 'machines.json'),
     refresh: 300_000,
+    resets: {},
     sshUser: 'root',
     sshPasswords: {},
     probePort: 22,

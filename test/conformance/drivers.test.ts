@@ -137,6 +137,42 @@ test('redfish passes with an existing machine of a rack, including power', async
   expect(fake.bmcs()[0]).toMatchObject({ sessions: 0 });
 });
 
+test('static passes with a machine that its BMC resets, and skips what another one lacks', async () => {
+  const dir = takeDirectory();
+  const ssh = { keyPath: join(dir, 'key') };
+  const { publicLine } = await loadOrCreateSshKey(ssh.keyPath);
+  const hosts = startHosts();
+  const machines = createRackMachines({ hosts, installed: [publicLine], log: silentLog });
+  const fake = await startRedfishEmulator({
+    ...{ listen, vendor: 'idrac9', profile: 'fast', systems: 2, hooks: machines.hooks },
+  });
+  onTestFinished(() => fake.close());
+  for (const name of ['system-1', 'system-2']) fake.reset(name, 'On');
+  const progress = () => fake.bmcs().flatMap(({ systems }) => systems.map((each) => each.progress));
+  await expect.poll(progress).toEqual(['OSRunning', 'OSRunning']);
+  const inventory = join(dir, 'machines.json');
+  const entries = inventoryOf(fake, hosts, true).map(
+    ({ Bmc, CertSha256, System, Serial, ID, Addr, SshPort, HostKey }, index) => ({
+      ...{ ID, Addr, SshPort, HostKey, Location: '' },
+      ...(index === 0 && { Reset: { By: 'bmc', Bmc, CertSha256, System, Serial } }),
+    }),
+  );
+  writeFileSync(inventory, JSON.stringify(entries));
+  const bmc = { kind: 'redfish', username: 'admin', password: '${BMC_PASSWORD}' };
+  const section = { driver: 'static', inventory: `file:${inventory}`, resets: { bmc } };
+  const around = { env: { BMC_PASSWORD: fake.credentials.password } };
+  const [first, second] = entries.map(({ ID }) => String(ID));
+  const report = await runToPass({ ...section }, { ssh, reservation: first! }, around);
+  const rest = { 'tag-changes': refuses('tags'), reinstall: refuses('reinstall') };
+  expect(skippedIn(report)).toEqual({ ...MAKES_NONE, ...NO_COMMAND, ...rest });
+  const bare = await runToPass(section, { ssh, reservation: second! }, around);
+  const lacks = expect.stringContaining('not supported by this machine') as string;
+  expect(skippedIn(bare)).toEqual({
+    ...{ ...MAKES_NONE, ...NO_COMMAND, ...rest },
+    ...{ reboot: lacks, power: lacks },
+  });
+});
+
 test('redfish passes every step with a rack that it installs, and restores it', async () => {
   const port = await takeFreePort(new Set());
   const seedUrl = `http://127.0.0.1:${port}`;

@@ -51,6 +51,13 @@ const HTTP: Arrow = {
   files: /^src\/adapters\/driver-kit\/(exchange|outcome)\.ts$/,
   from: /^src\/adapters\/webhooks\//,
 };
+/** A list of hosts resets those behind BMCs by the driver for BMCs. */
+const BMC_RESETS: Arrow = {
+  to: 'adapters',
+  says: 'the driver of BMCs for lists',
+  files: /^src\/adapters\/provider\/redfish\/(entries|redfish-provider|settings)\.ts$/,
+  from: /^src\/adapters\/provider\/static\//,
+};
 const FREE_PORTS: Arrow = {
   to: 'adapters',
   label: 'free-port.ts',
@@ -107,7 +114,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: 'adapters',
     holds: 'one folder per outside system, with its `port.ts` and implementations',
-    may: [lib, domain, wire, settings, SHARED_PORTS, HTTP],
+    may: [lib, domain, wire, settings, SHARED_PORTS, HTTP, BMC_RESETS],
   },
   {
     name: 'console',

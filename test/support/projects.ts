@@ -65,6 +65,7 @@ const DOORS: Readonly<Record<string, RegExp>> = {
 const STARTERS: readonly ((file: string, name: string) => boolean)[] = [
   (_file, name) => name === 'systemClock',
   (file) => file === 'src/adapters/balancer/haproxy/files.ts',
+  (_file, name) => name === 'runProgram',
   (file) => /^src\/agent\/(host-programs|reboot|system)\.ts$/.test(file),
   (file) => file === 'src/commands/remote/output.ts',
   (file) => file === 'src/commands/provider-test.ts',

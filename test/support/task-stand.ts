@@ -61,6 +61,8 @@ export interface TaskStand {
   resetController: () => Promise<string>;
   /** The machine's BMC in the provider's listing. */
   controller: Controller | null;
+  /** What the provider's last listing says that the machine lacks. */
+  lacks: ProviderMachine['lacks'];
   /** Answers the provider's `setPower`; by default the power changes as requested. */
   setPower: (want: 'on' | 'off') => Promise<string>;
   /** The provider's view of the machine, unless `whereIs` overrides it. */
@@ -163,6 +165,7 @@ export function createTaskStand(): TaskStand {
     reinstall: async () => 'operation-1',
     resetController: async () => 'operation-1',
     controller: null,
+    lacks: undefined,
     setPower: async (want) => {
       stand.power = want;
       return 'operation-1';
@@ -195,8 +198,10 @@ export function createTaskStand(): TaskStand {
       retirement: () => ({ when: 'never', then: 'keep' }),
       facts: () => {
         const row = rowOf(bmdb.tables, bmdb.tables.machines.get(MACHINE)!);
-        const { controller } = stand;
-        const listed = controller && device({ address: '192.0.2.1', controller });
+        const { controller, lacks } = stand;
+        const shown = { ...(controller && { controller }), ...(lacks && { lacks }) };
+        const isListed = Object.keys(shown).length > 0;
+        const listed = isListed ? device({ address: '192.0.2.1', ...shown }) : null;
         return new Map([[SLOT, slotFacts({ row, listed, holds: bmdb.tables.holds })]]);
       },
       ...change,

@@ -110,6 +110,7 @@ export function toProviderMachine(
     // Free capacity belongs to whoever comes first, unless it carries an owner's mark.
     ownership: availability === 'KnownUnused' && owner === 'untagged' ? 'ours' : owner,
     ...(machine.controller && { controller: { ...machine.controller } }),
+    ...(machine.lacks && { lacks: [...machine.lacks] }),
     ...(machine.hostKey !== undefined && { hostKey: machine.hostKey }),
     ...(machine.sshPassword !== undefined && { sshPassword: machine.sshPassword }),
     ...(machine.spot !== undefined && { spot: machine.spot }),

@@ -230,7 +230,7 @@ export interface Plan {
 
 /** One machine, or one piece of free capacity; fields with a usual value may be absent. */
 export interface DriverMachine
-  extends Partial<Traits>, Pick<ProviderMachine, 'leavesAtMs' | 'conditions'> {
+  extends Partial<Traits>, Pick<ProviderMachine, 'leavesAtMs' | 'conditions' | 'lacks'> {
   /** Opaque and stable: 1–128 printable characters, not `invalid`. Null only for free capacity. */
   readonly id: string | null;
   /** Name of the slot, if it is not the id. Free capacity must have it or an id. */

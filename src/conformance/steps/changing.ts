@@ -83,6 +83,14 @@ const rebootWait = (stage: ConformanceStage) => ({
   timeoutMs: stage.patience.rebootMs,
 });
 
+/** @throws {StepSkipped} the driver supports the request, but this machine does not. */
+async function unlessUnable(request: Promise<unknown>): Promise<void> {
+  await request.catch((error: unknown) => {
+    if (!isProviderError(error, 'not-implemented')) throw error;
+    throw new StepSkipped(`not supported by this machine, and rejected: ${explain(error)}`);
+  });
+}
+
 const reboot: ConformanceStep = {
   id: 'reboot',
   title: 'A reboot changes the boot id',
@@ -92,7 +100,7 @@ const reboot: ConformanceStep = {
   async run(stage) {
     const begun = stage.clock.monotonic();
     for (const mode of ['graceful', 'force'] as const) {
-      await stage.fleet.rebootMachine(stage.machineId, mode, stage.call);
+      await unlessUnable(stage.fleet.rebootMachine(stage.machineId, mode, stage.call));
       if (await bootIdChanges(stage)) {
         return `${mode}, ${shown(stage.clock.monotonic() - begun)}`;
       }
@@ -124,13 +132,7 @@ const power: ConformanceStep = {
   takes: ['booted'],
   async run(stage) {
     const { fleet, call, machineId: id } = stage;
-    try {
-      await fleet.setPower(id, 'off', call);
-    } catch (error) {
-      // The driver supports power, but this machine does not.
-      if (!isProviderError(error, 'not-implemented')) throw error;
-      throw new StepSkipped(`not supported by this machine, and rejected: ${explain(error)}`);
-    }
+    await unlessUnable(fleet.setPower(id, 'off', call));
     await stage.until('the machine is off', rebootWait(stage), () => looksOff(stage));
     await fleet.setPower(id, 'on', call);
     must(await bootIdChanges(stage), 'the machine was switched on, but the boot id never changed');

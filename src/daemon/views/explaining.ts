@@ -10,6 +10,7 @@ import { queueOf, type Queue } from '../../domain/explanation/queue.ts';
 import type { Explanation } from '../../domain/explanation/types.ts';
 import type { MachineId, Slot } from '../../domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
+import { meansOf, type MachineMeans } from '../../domain/recovery/rungs.ts';
 import type { MachineState } from '../../domain/states.ts';
 import { viewOf, type MachineView, type Moment } from '../../domain/view.ts';
 import { drawingOf } from '../../console/charts/layout.ts';
@@ -37,6 +38,12 @@ export function createExplainer(parts: DaemonParts): Explainer {
   const { stays, watch, guardPolicy: guard } = parts;
   const moment = () => ({ nowMs: mirror.nowMs(), loss, guard, providers });
 
+  /** Null: the provider is unknown here. */
+  const meansFor = ({ provider, listed }: SlotFacts): MachineMeans | null => {
+    const { capabilities } = providers.get(provider) ?? {};
+    return capabilities ? meansOf(capabilities, listed) : null;
+  };
+
   /** Also null if the next step needs no permit. */
   const queueFor = (slot: Slot, row: MachineRow): Queue | null =>
     permits.needsPermit(slot) ? queueOf(row, permits.use(), waitingRows(parts)) : null;
@@ -56,10 +63,7 @@ export function createExplainer(parts: DaemonParts): Explainer {
       guard: state === 'blind' ? null : { rows, counts },
       queue: queue === undefined && isWaiting ? queueFor(slot, row) : (queue ?? null),
       providerHolds: mirror.providerHolds(),
-      ladder: {
-        policy: ladderOf(config, provider),
-        means: providers.get(provider)?.capabilities ?? null,
-      },
+      ladder: { policy: ladderOf(config, provider), means: meansFor(facts) },
       breaker: planner.known(provider)?.foresight.breaker ?? null,
       usual: entry
         ? stays.usual({ provider, plan: facts.listed?.plan ?? null, ...placeOf(entry) })
@@ -78,12 +82,13 @@ export function createExplainer(parts: DaemonParts): Explainer {
       return explain(slot, past);
     },
     ladder(slot) {
-      const { row = null, provider, holds = [] } = mirror.facts().get(slot) ?? {};
-      if (row === null || provider === undefined) return null;
+      const facts = mirror.facts().get(slot);
+      if (!facts?.row) return null;
+      const { row, provider, holds } = facts;
       const { nowMs } = moment();
       const standing = ladderStatus(row, {
         policy: ladderOf(config, provider),
-        means: providers.get(provider)?.capabilities ?? ALL_MEANS,
+        means: meansFor(facts) ?? ALL_MEANS,
         preserved: isHeld(row, 'preserve', { holds, nowMs }),
         ...{ nowMs, askAgainMs: 0 },
       });

@@ -2,7 +2,7 @@ import type { SessionId } from '../ids.ts';
 import type { ProviderHoldRow, SlotFacts } from '../machine.ts';
 import type { LadderPolicy } from '../recovery/ladder.ts';
 import type { GuardPolicy } from '../recovery/guard-judgement.ts';
-import type { LadderMeans } from '../recovery/rungs.ts';
+import type { MachineMeans } from '../recovery/rungs.ts';
 import type { GuardPicture } from '../recovery/guard-status.ts';
 import type { MachineState } from '../states.ts';
 import type { Moment } from '../view.ts';
@@ -89,7 +89,7 @@ export interface ExplanationFacts {
   readonly queue: Queue | null;
   readonly providerHolds: readonly ProviderHoldRow[];
   /** How the provider's machines are recovered. `means` null: unknown, so all count as possible. */
-  readonly ladder: { readonly policy: LadderPolicy; readonly means: LadderMeans | null };
+  readonly ladder: { readonly policy: LadderPolicy; readonly means: MachineMeans | null };
   /** Why the provider's listing is not trusted; null: it is trusted. */
   readonly breaker: string | null;
   readonly usual: Usual | null;

@@ -4,7 +4,8 @@ import {
   RUNGS,
   RUNG_FACTS,
   STANDING_RUNGS,
-  type LadderMeans,
+  lackOf,
+  type MachineMeans,
   type Rung,
   type RungPolicy,
   type StandingRung,
@@ -43,7 +44,7 @@ export const DEFAULT_LADDER = ladder((rung) =>
 
 /** Everything besides the machine's rows that determines the next step. */
 export interface LadderCircumstances {
-  readonly means: LadderMeans;
+  readonly means: MachineMeans;
   readonly policy: LadderPolicy;
   /** A `preserve` hold is on the machine: its data must not be lost. */
   readonly preserved: boolean;
@@ -215,11 +216,14 @@ const notBelow = (rung: StandingRung): StandingRung =>
 const isUnproved = (recovery: LadderRow | null, rung: Rung): boolean =>
   rung === 'rebooting' && recovery?.askedRung === 'rebooting';
 
+const LACKS = { provider: 'its provider cannot', machine: 'this machine has no means for it' };
+
 /** Why the rung cannot be taken; null: it can. */
 export function impossibility(rung: Rung, now: LadderCircumstances): string | null {
   const { means, policy, preserved } = now;
   const { means: needed, erases } = RUNG_FACTS[rung];
-  if (needed !== null && !means[needed]) return 'its provider cannot';
+  const lack = lackOf(needed, means);
+  if (lack !== null) return LACKS[lack];
   if (policy[rung].attempts === 0) {
     return erases ? 'recovery may not erase its disks' : 'the configuration leaves it out';
   }

@@ -1,4 +1,5 @@
 import type { Slot } from '../ids.ts';
+import type { LackedMeans } from '../listed.ts';
 import type { SlotFacts } from '../machine.ts';
 
 /** How often a rung is tried in one episode, and how long its evidence is awaited. */
@@ -14,6 +15,25 @@ export interface LadderMeans {
   readonly power: boolean;
   readonly reinstall: boolean;
   readonly resetController?: boolean;
+}
+
+/** The means for one machine. */
+export type MachineMeans = LadderMeans & LackedMeans;
+
+/** @param listed the machine in its provider's last listing; null: not listed, so nothing is known. */
+export const meansOf = <Means extends LadderMeans>(
+  means: Means,
+  listed: LackedMeans | null | undefined,
+): Means & MachineMeans => ({ ...means, ...(listed?.lacks && { lacks: listed.lacks }) });
+
+/** Why the provider or the machine lacks a means; null: it is there. */
+export function lackOf(
+  needed: keyof LadderMeans | null,
+  means: MachineMeans,
+): 'provider' | 'machine' | null {
+  if (needed === null) return null;
+  if (!means[needed]) return 'provider';
+  return means.lacks?.includes(needed) ? 'machine' : null;
 }
 
 /** The facts about a rung in one place; its slot and the chart define its behaviour. */

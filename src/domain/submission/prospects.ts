@@ -12,7 +12,7 @@ import type { GuardRow, MachineRow, RequestRow } from '../machine.ts';
 import type { LossPolicy } from '../policy.ts';
 import { calmRow, FLEET } from '../recovery/guard-judgement.ts';
 import { RUNG_OF } from '../recovery/ladder.ts';
-import { RUNG_FACTS, type LadderMeans } from '../recovery/rungs.ts';
+import { lackOf, meansOf, RUNG_FACTS, type LadderMeans } from '../recovery/rungs.ts';
 import { openOrderText, orderRefusal } from '../requests.ts';
 import { resultOfRequest } from '../request-outcome.ts';
 import type { Scene } from '../request-result.ts';
@@ -57,7 +57,7 @@ export function prospectOf(what: RequestedThing, selected: Selected, now: Outloo
   const row = entry?.rows.find((each) => each.machineId === machineId) ?? null;
   const request = requestOf(what, { provider, slotId, machineId }, now);
   const { verb } = request;
-  const refusal = providerRefusal(verb, provider, now.means(provider));
+  const refusal = providerRefusal(verb, selected, now.means(provider));
   if (refusal !== null) return { refusal, outcome: null, waits: [] };
   if (isOrder(verb)) return orderProspect(what, { ...request, verb }, row, selected, now);
   return decided({ ...sceneOf(what, request, now), row, now: circumstances(selected, now) });
@@ -193,12 +193,12 @@ function waitsOf(
 export type ProviderMeans = LadderMeans & { readonly deprovision: boolean };
 
 /**
- * Why the machine's provider can never do what the verb requests, for people; null: it can.
+ * Why the provider can never do to the machine what the verb requests, for people; null: it can.
  * @param means null: the provider is unknown here; another daemon may know it.
  */
 export function providerRefusal(
   verb: Verb,
-  provider: string,
+  { provider, entry }: Pick<Selected, 'provider' | 'entry'>,
   means: ProviderMeans | null,
 ): string | null {
   if (means === null) return null;
@@ -207,7 +207,10 @@ export function providerRefusal(
   }
   if (!isOrder(verb)) return null;
   const { means: needed, words } = RUNG_FACTS[RUNG_OF[verb]];
-  return needed === null || means[needed] ? null : `provider ${provider} cannot ${words.order}`;
+  const lack = lackOf(needed, meansOf(means, entry?.facts.listed));
+  if (lack === null) return null;
+  const why = lack === 'machine' ? ': this machine has no means for it' : '';
+  return `provider ${provider} cannot ${words.order}${why}`;
 }
 
 /** Whether the verb could change anything; otherwise it is not offered. */

@@ -115,18 +115,29 @@ test('passes every step for equinix, with machines in memory behind its emulator
   expect(hosts.size, 'no machine is left').toBe(0);
 });
 
-inventoryContract('static', async () => {
+const resets = { pdu: { kind: 'program', command: ['/nonexistent/pdu'] } };
+for (const [name, more] of [
+  ['static', {}],
+  ['static with resets', { resets }],
+] as const) {
+  inventoryContract(name, () => openList(more));
+}
+
+async function openList(more: object) {
   const dir = mkdtempSync(join(tmpdir(), 'contract-static-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   const inventory = join(dir, 'machines.json');
   const machine = { Addr: '127.0.0.1', Location: 'rack 1' };
-  const machines = [1, 2].map((port) => ({ ID: `unit-${port}`, SshPort: port, ...machine }));
+  const reset = 'resets' in more && { Reset: { By: 'pdu', Outlet: 1 } };
+  const machines = [1, 2].map((port) => ({
+    ...{ ID: `unit-${port}`, SshPort: port, ...machine, ...(port === 1 && reset) },
+  }));
   writeFileSync(inventory, JSON.stringify(machines));
   const context = driverContext('static');
   const settings = staticDriver.settings({ env: {}, baseDirectory: dir, checkFiles: true });
   const opened = staticDriver.open(
-    settings.parse({ inventory: `file:${inventory}` }) as never,
+    settings.parse({ inventory: `file:${inventory}`, ...more }) as never,
     context,
   );
   return inFleet(opened, { instanceSetId: INSTANCE_SET_ID, type: 'static' }, context.clock);
-});
+}

@@ -46,6 +46,7 @@ async function machineFromList() {
       inventory,
       refreshMs: 1,
       sshPasswords: {},
+      resets: {},
       sshUser: 'nobody',
       probePort: 22,
       probes: { timeoutMs: 1_000, intervalMs: 1, parallelism: 1, gapMs: 0, patienceMs: 1_000 },

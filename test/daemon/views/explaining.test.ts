@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LiveMachine } from '../../../src/console/views.ts';
 import type { Explanation } from '../../../src/domain/explanation/types.ts';
 import { slotIdOf, type Slot } from '../../../src/domain/ids.ts';
+import type { Provider } from '../../../src/adapters/provider/port.ts';
 import { BEFORE_ALL } from '../../../src/adapters/bmdb/port.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
 import {
@@ -119,4 +120,51 @@ test('V13: gives an event the reason in the sentence of its machine', async () =
   const [, reason = ''] = /because (.*?)…?; nothing is done/s.exec(sentence)!;
   expect(reason.length).toBeGreaterThan(60);
   expect(event!.reason.startsWith(reason), sentence).toBe(true);
+});
+
+test('recovers each of two machines by the means that it has, and says what the other lacks', async () => {
+  const mixed = createPlayedWorld({ seed: 5, locations: { hall: 6 } });
+  let bare: string | null = null;
+  const rebooted: string[] = [];
+  const driven = (provider: Provider): Provider => ({
+    ...provider,
+    async listMachines(...given) {
+      const { machines, ...rest } = await provider.listMachines(...given);
+      const lacks = ['reboot', 'power'] as const;
+      return {
+        ...rest,
+        machines: machines.map((each) => (each.id === bare ? { ...each, lacks } : each)),
+      };
+    },
+    rebootMachine: (id, ...rest) => (rebooted.push(id), provider.rebootMachine(id, ...rest)),
+  });
+  const { daemon } = await mixed.start({ name: 'one', driven });
+  await advance(mixed.clock, 12 * MINUTE);
+  const lost = [...mixed.hosts].slice(0, 2).map(([address, host]) => {
+    host.killAgent();
+    const { view } = [...daemon.board.entries.values()].find((each) =>
+      address.startsWith(each.view.address!),
+    )!;
+    return { host, slot: view.slot, id: view.providerId! };
+  });
+  const [first, second] = lost as [(typeof lost)[0], (typeof lost)[0]];
+  bare = first.id;
+  for (let looks = 0; looks < 20; looks++) {
+    await advance(mixed.clock, 5 * MINUTE, () => {
+      for (const { host } of lost) host.unreachable = true;
+    });
+  }
+  expect(new Set(rebooted), 'only the other one').toEqual(new Set([second.id]));
+  const { sentence } = (await daemon.insight.explain(first.slot, signal))!;
+  expect(sentence).toMatch(/it needs a person; .*next: restart of its agent/);
+  const barsOf = (slot: Slot) =>
+    daemon.insight
+      .ladder(slot)!
+      .rungs.flatMap(({ rung, bar }) =>
+        ['rebooting', 'powerCycling'].includes(rung) ? [bar] : [],
+      );
+  expect(barsOf(first.slot)).toEqual(Array(2).fill('this machine has no means for it'));
+  expect(barsOf(second.slot)).toEqual([null, null]);
+  await Promise.all([daemon.stop(), advance(mixed.clock, MINUTE)]);
+  mixed.end();
 });

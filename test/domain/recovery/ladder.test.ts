@@ -374,6 +374,16 @@ describe('the end of the ladder', () => {
     });
   });
 
+  test('tells apart what no machine of the provider has, and what this machine lacks', () => {
+    const means = { ...ALL, reinstall: false, lacks: ['reboot', 'power'] as const };
+    expect(nextStep(lost(failed('restartingAgent', 2)), now({ means }))).toEqual({
+      end:
+        '2 attempts at restarting its agent did not help; ' +
+        'rebooting it, switching it off and on: this machine has no means for it; ' +
+        'reinstalling it: its provider cannot',
+    });
+  });
+
   test('A1: says that it stopped before disks, and mentions only what was tried', () => {
     expect(nextStep(lost(failed('powerCycling', 2)), now({ policy: DEFAULT_LADDER }))).toEqual({
       end:

@@ -1,5 +1,6 @@
 import { explain, NotImplemented, ProviderError, TimedOut } from '../../../domain/errors.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
+import { lackOf, meansOf } from '../../../domain/recovery/rungs.ts';
 import type { Claimed } from '../task.ts';
 import { askProvider, cameTrueBy, probeBeforeBoot, resume, returnPermitLate } from './boot.ts';
 import {
@@ -117,7 +118,8 @@ const LEFT_OFF = 'the machine is left switched off';
  */
 export async function leaveSwitchedOn(claimed: Claimed<RecoverDeps>): Promise<boolean> {
   const { deps, slot, provider, row, signal } = claimed;
-  if (!provider.capabilities.power || !row.recovery) return !isAskedOff(claimed);
+  const means = meansOf(provider.capabilities, deps.facts().get(slot)?.listed);
+  if (lackOf('power', means) !== null || !row.recovery) return !isAskedOff(claimed);
   try {
     if (!isAskedOff(claimed) && !(await isSeenOff(claimed))) return true;
     deps.taskPool.leavePlace(slot);

@@ -26,6 +26,7 @@ import type {
 import {
   hungControllerOf,
   interrupts,
+  meansOf,
   type Rung,
   type RungPolicy,
 } from '../../../domain/recovery/rungs.ts';
@@ -137,9 +138,9 @@ interface Circumstanced {
 /** The circumstances that determine the ladder's next step. */
 export function circumstancesOf({ deps, slot, row, provider }: Circumstanced): LadderCircumstances {
   const nowMs = deps.nowMs();
-  const holds = deps.facts().get(slot)?.holds ?? [];
+  const { holds = [], listed } = deps.facts().get(slot) ?? {};
   return {
-    means: provider.capabilities,
+    means: meansOf(provider.capabilities, listed),
     policy: deps.ladder(provider.name),
     preserved: isHeld(row, 'preserve', { holds, nowMs }),
     nowMs,

@@ -60,7 +60,7 @@ const nameOf = (value: unknown, index: number): string => {
 function faultsOf(error: z.ZodError, name: string): string[] {
   return error.issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => `${name}: ${show(key)} is unknown`);
+      return issue.keys.map((key) => `${name}: ${[...issue.path, show(key)].join(' ')} is unknown`);
     }
     return `${name}: ${[...issue.path, issue.message].join(' ')}`;
   });
@@ -257,3 +257,10 @@ const unknownKey = (provider: string, { id, address, sshPort }: HostEntry): Prov
       'compare it with "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" on the machine itself, and add ' +
       `"HostKey": "ssh-ed25519 AAAA…" to its entry; or set providers.${provider}.hostKeyPolicy: tofu`,
   );
+
+/** Hostname for an id: lower case, letters, digits and hyphens, at most 63. */
+export const hostnameOf = (id: string): string =>
+  id
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]/g, '-')
+    .slice(0, 63);

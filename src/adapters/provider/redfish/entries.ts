@@ -46,27 +46,32 @@ const field = (what: string, fits: (value: string) => boolean) =>
   entryText(what, (value) => !isPlaceholder(value) && fits(value));
 const matches = (pattern: RegExp) => (value: string) => pattern.test(value);
 
+/** Where a machine's BMC is, and what identifies the machine there. */
+export const BMC_FIELDS = {
+  Bmc: field('https://host or https://host:port, without path and credentials', isBmc),
+  System: field(
+    'the path of a system, such as /redfish/v1/Systems/1',
+    (value) => isOwnPath(value) && value.length <= 256,
+  ).optional(),
+  CertSha256: field(
+    'the SHA-256 of the certificate, 64 hex digits',
+    matches(/^[0-9a-f]{64}$/i),
+  ).optional(),
+  Serial: field('a serial number', matches(/^[\x20-\x7e]{1,128}$/)).optional(),
+  Uuid: field('a UUID', matches(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i)).optional(),
+};
+
 const Entry = z.strictObject(
   {
     ID: idField(ID_LENGTH_MAX).refine((value) => !isPlaceholder(value), {
       error: ({ input }) => `is ${show(input)}; replace the placeholder with an id`,
     }),
     ...HOST_FIELDS,
-    Bmc: field('https://host or https://host:port, without path and credentials', isBmc),
-    System: field(
-      'the path of a system, such as /redfish/v1/Systems/1',
-      (value) => isOwnPath(value) && value.length <= 256,
-    ).optional(),
+    ...BMC_FIELDS,
     Credentials: field(
       'the name of a login in credentials of this provider',
       matches(/^[a-z][a-z0-9-]{0,30}$/),
     ).optional(),
-    CertSha256: field(
-      'the SHA-256 of the certificate, 64 hex digits',
-      matches(/^[0-9a-f]{64}$/i),
-    ).optional(),
-    Serial: field('a serial number', matches(/^[\x20-\x7e]{1,128}$/)).optional(),
-    Uuid: field('a UUID', matches(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i)).optional(),
     Mac: field(
       'a hardware address such as 02:00:00:00:00:01',
       matches(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i),
@@ -104,9 +109,6 @@ export const parseInventory = (content: string, named: KnownNames): readonly Bmc
       ...entries
         .filter(({ credentials }) => !named.credentials.has(credentials))
         .map(({ id, credentials }) => `entry ${show(id)}: ${unknownLogin(credentials)}`),
-      ...repeated(entries, 'Bmc with System', ({ bmc, system }) =>
-        system === null ? null : `${bmc} ${bareOf(system)}`,
-      ),
       ...bmcFaults(entries),
       ...(named.install ? installFaults(entries, named.install.needsMac) : []),
     ],
@@ -138,9 +140,12 @@ const installFaults = (entries: readonly BmcEntry[], needsMac: boolean): string[
 ];
 
 /** Entries must agree about their BMC; if it has several systems, each must name one. */
-function bmcFaults(entries: readonly BmcEntry[]): string[] {
+export function bmcFaults(entries: readonly BmcEntry[]): string[] {
   const first = new Map<string, BmcEntry>();
-  return entries.flatMap((entry) => {
+  const shared = repeated(entries, 'Bmc with System', ({ bmc, system }) =>
+    system === null ? null : `${bmc} ${bareOf(system)}`,
+  );
+  const differing = entries.flatMap((entry) => {
     const other = first.get(entry.bmc);
     if (!other) first.set(entry.bmc, entry);
     if (!other) return [];
@@ -155,19 +160,24 @@ function bmcFaults(entries: readonly BmcEntry[]): string[] {
       ...(other.certSha256 === entry.certSha256 ? [] : [differs('CertSha256')]),
     ];
   });
+  return [...shared, ...differing];
 }
+
+export const bmcPartOf = (told: z.output<z.ZodObject<typeof BMC_FIELDS>>) => ({
+  bmc: new URL(told.Bmc).origin,
+  system: told.System ?? null,
+  certSha256: told.CertSha256?.toLowerCase() ?? null,
+  serial: told.Serial?.trim() ?? null,
+  uuid: told.Uuid?.toLowerCase() ?? null,
+});
 
 function toEntry(told: RackEntry): BmcEntry {
   return {
     ...hostOf(told.ID, told),
     location: told.Location === '' ? null : (told.Location ?? null),
     plan: told.Plan ?? 'redfish',
-    bmc: new URL(told.Bmc).origin,
-    system: told.System ?? null,
+    ...bmcPartOf(told),
     credentials: told.Credentials ?? 'default',
-    certSha256: told.CertSha256?.toLowerCase() ?? null,
-    serial: told.Serial?.trim() ?? null,
-    uuid: told.Uuid?.toLowerCase() ?? null,
     mac: told.Mac?.toLowerCase() ?? null,
   };
 }

@@ -244,10 +244,3 @@ export const powerOf = (sighting: Sighting | null): 'on' | 'off' | 'unknown' =>
 
 const AT_REST = new Set(['Off', 'PoweringOff', 'PoweringOn', 'Paused']);
 export const isAtRest = (sighting: Sighting | null): boolean => AT_REST.has(sighting?.power ?? '');
-
-/** Hostname for an id: lower case, letters, digits and hyphens, at most 63. */
-export const hostnameOf = (id: string): string =>
-  id
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]/g, '-')
-    .slice(0, 63);

@@ -1,8 +1,12 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { ReportedCondition } from '../../../domain/conditions.ts';
 import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
-import { requireListedKey, targetOf } from '../../driver-kit/inventory/entries.ts';
-import { createInventory, createSource } from '../../driver-kit/inventory/inventory.ts';
+import { hostnameOf, requireListedKey, targetOf } from '../../driver-kit/inventory/entries.ts';
+import {
+  createInventory,
+  createSource,
+  type Inventory,
+} from '../../driver-kit/inventory/inventory.ts';
 import { createProbes, listensAt, type Target } from '../../driver-kit/inventory/probes.ts';
 import { inLifetime } from '../../driver-kit/in-lifetime.ts';
 import { providerLog } from '../../driver-kit/provider-log.ts';
@@ -23,14 +27,7 @@ import { readSystem, type System } from './client/system.ts';
 import { createOwnerMark, parserFor, setIdIn, type BmcEntry } from './entries.ts';
 import { createInstallMode, type InstallMode } from './install/install-mode.ts';
 import { startPatience, type Settings } from './settings.ts';
-import {
-  hostnameOf,
-  isAtRest,
-  powerOf,
-  createPowerPoll,
-  type Sighting,
-  type Want,
-} from './power.ts';
+import { isAtRest, powerOf, createPowerPoll, type Sighting, type Want } from './power.ts';
 
 /** A caller that reads a single machine wants its current state. */
 const FRESH_MS = 5_000;
@@ -41,19 +38,28 @@ const STALE_PERIODS = 3;
 const ASIDE_SHARE = 0.25;
 const PROBES = { intervalMs: 60_000, parallelism: 32, gapMs: 1, patienceMs: 300 };
 
-/** Machines of a rack, each behind a BMC. The inventory is the mark: every entry is ours. */
-export function createRedfishProvider(options: Settings, given: DriverContext): Provider {
+/**
+ * Machines of a rack, each behind a BMC. The inventory is the mark: every entry is ours.
+ * @param listed the machines, for a driver whose list has others too; default: the settings' list.
+ */
+export function createRedfishProvider(
+  options: Settings,
+  given: DriverContext,
+  listed?: Inventory<BmcEntry>,
+): Provider {
   const context = { ...given, log: providerLog(given.log, given.name) };
   const { clock, log, name, network, instanceSetId } = context;
   const lifetime = createLifetime();
-  const inventory = createInventory({
-    name,
-    source: createSource(options.inventory, context),
-    refreshMs: options.refresh,
-    parse: parserFor(options),
-    clock,
-    log,
-  });
+  const inventory =
+    listed ??
+    createInventory({
+      name,
+      source: createSource(options.inventory, context),
+      refreshMs: options.refresh,
+      parse: parserFor(options),
+      clock,
+      log,
+    });
   const { probeTimeout: timeoutMs, install: installing } = options;
   const probes = createProbes({ ...PROBES, timeoutMs }, context, lifetime.signal);
   const rack = createRack(options, context);

@@ -6,7 +6,8 @@ import {
   complaintsAboutInventory,
   inventorySettings,
 } from '../../driver-kit/inventory/inventory.ts';
-import { parseInventory } from './entries.ts';
+import { parserFor } from './entries.ts';
+import { complaintsAboutResets, resetsSettings } from './resets/settings.ts';
 import { createStaticProvider } from './static-provider.ts';
 
 const LISTING_PATIENCE_MS = 5_000;
@@ -18,6 +19,7 @@ function settings(around: Surroundings) {
     ...inventorySettings(around),
     probeInterval: leaf.duration('Interval of probing each machine.', 1_000).prefault('1m'),
     probeParallelism: leaf.count('Tries at once.', 1, 1_000).prefault(32),
+    resets: resetsSettings(around),
   });
 }
 
@@ -33,6 +35,7 @@ export const staticDriver: Driver<z.output<ReturnType<typeof settings>>> = {
         sshUser: own.sshUser,
         sshPasswords: own.sshPasswords,
         probePort: own.probePort,
+        resets: own.resets,
         probes: {
           timeoutMs: own.probeTimeout,
           intervalMs: own.probeInterval,
@@ -43,12 +46,10 @@ export const staticDriver: Driver<z.output<ReturnType<typeof settings>>> = {
       },
       context,
     ),
-  check: ({ inventory, sshPasswords }, { hostKeyPolicy }) =>
-    complaintsAboutInventory(
-      inventory,
-      (content) => parseInventory(content, new Set(Object.keys(sshPasswords))),
-      hostKeyPolicy,
-    ),
+  check: async (own, { hostKeyPolicy }) => [
+    ...complaintsAboutResets(own.resets),
+    ...(await complaintsAboutInventory(own.inventory, parserFor(own), hostKeyPolicy)),
+  ],
   // The machines may be anywhere, and the list can give a key.
   hostKeyPolicy: 'strict',
   givingBack:

@@ -1,12 +1,23 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Secret } from '../../../settings/secret.ts';
+import { inLifetime } from '../../driver-kit/in-lifetime.ts';
 import { createLifetime } from '../../driver-kit/time-limit.ts';
-import type { DriverContext, DriverMachine, Provider } from '../port.ts';
-import { targetOf, requireListedKey } from '../../driver-kit/inventory/entries.ts';
+import type {
+  CallOptions,
+  Capabilities,
+  DriverContext,
+  DriverMachine,
+  OperationRef,
+  Provider,
+} from '../port.ts';
+import { hostnameOf, targetOf, requireListedKey } from '../../driver-kit/inventory/entries.ts';
 import { createInventory, createSource } from '../../driver-kit/inventory/inventory.ts';
 import { createProbes, type ProbeLimits, type Target } from '../../driver-kit/inventory/probes.ts';
-import { type InventoryEntry, parseInventory } from './entries.ts';
+import { parserFor, type InventoryEntry } from './entries.ts';
+import type { PowerWish } from './resets/power-switch.ts';
+import { createResets } from './resets/resets.ts';
+import type { ResetSettings } from './resets/settings.ts';
 
 export interface StaticOptions {
   /** An absolute path, or an http(s) URL. */
@@ -19,6 +30,8 @@ export interface StaticOptions {
   /** Default port of probes; only used to tell whether a machine is up. */
   readonly probePort: number;
   readonly probes: ProbeLimits;
+  /** By the name in entries. */
+  readonly resets: Readonly<Record<string, ResetSettings>>;
 }
 
 /** A caller that reads a single machine wants to know whether it still exists. */
@@ -29,23 +42,25 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
   const { clock, log, name, instanceSetId } = context;
   const lifetime = createLifetime();
   const source = createSource(options.inventory, context);
-  const passwords = new Set(Object.keys(options.sshPasswords));
   const inventory = createInventory({
     name,
     source,
     refreshMs: options.refreshMs,
     clock,
     log,
-    parse: (content) => parseInventory(content, passwords),
+    parse: parserFor(options),
   });
   const probes = createProbes(options.probes, context, lifetime.signal);
+  const resets = createResets(options.resets, { options, inventory }, context);
+  const canReset = Object.keys(options.resets).length > 0;
 
   const sshOf = ({ address, sshPort }: InventoryEntry): Target => ({
     host: address,
     port: sshPort ?? options.probePort,
   });
 
-  function show(entry: InventoryEntry): DriverMachine {
+  /** @param view what the entry's means of reset knows about the machine. */
+  function show(entry: InventoryEntry, view: Partial<DriverMachine> = {}): DriverMachine {
     return {
       id: entry.id,
       reservationId: null,
@@ -59,6 +74,8 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
       tags: { [SET_ID_TAG]: instanceSetId },
       ...(entry.hostKey !== null && { hostKey: entry.hostKey }),
       ...(entry.sshPassword !== null && { sshPassword: options.sshPasswords[entry.sshPassword]! }),
+      ...(canReset && entry.reset === null && { lacks: ['reboot', 'power'] as const }),
+      ...view,
     };
   }
 
@@ -68,54 +85,55 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
     throw new ProviderError('not-found', `the inventory has no machine ${id}`);
   }
 
+  async function change(id: string, wish: PowerWish, call: CallOptions): Promise<OperationRef> {
+    if (!canReset) return refuse('reset machines without resets');
+    const entry = await entryOf(id, call.signal);
+    return resets.change(entry, wish, { call, show: (view) => show(entry, view) });
+  }
+
   const refuse = (what: string) =>
     Promise.reject(new ProviderError('not-implemented', `an inventory cannot ${what}`));
 
-  return {
-    capabilities: CAPABILITIES,
-    listMachines: (_filter, call) =>
-      lifetime.run(
-        call,
-        async (signal) => {
-          const entries = [...(await inventory.entries(signal)).values()];
-          const targets = entries.map(sshOf);
-          probes.keep(targets);
-          await probes.look(targets, signal);
-          return { machines: entries.map(show), complete: true };
-        },
-        true,
-      ),
-    getMachine: (id, call) =>
-      lifetime.run(
-        call,
-        async (signal) => {
-          const entry = await entryOf(id, signal);
-          await probes.look([sshOf(entry)], signal);
-          return show(entry);
-        },
-        true,
-      ),
+  return inLifetime(lifetime, {
+    capabilities: { ...CAPABILITIES, reboot: canReset, power: canReset, announces: canReset },
+    async listMachines(_filter, call) {
+      const entries = [...(await inventory.entries(call.signal)).values()];
+      const targets = entries.map(sshOf);
+      probes.keep(targets);
+      const [views] = await Promise.all([
+        resets.list(entries, call),
+        probes.look(targets, call.signal),
+      ]);
+      return { machines: entries.map((entry) => show(entry, views.get(entry.id))), complete: true };
+    },
+    async getMachine(id, call) {
+      const entry = await entryOf(id, call.signal);
+      const [view] = await Promise.all([
+        resets.look(entry, call),
+        probes.look([sshOf(entry)], call.signal),
+      ]);
+      return show(entry, view);
+    },
     createMachine: () => refuse('make machines'),
     deprovisionMachine: () => refuse('give machines back'),
-    rebootMachine: () => refuse('reboot machines'),
+    rebootMachine: (id, mode, call) =>
+      change(id, mode === 'force' ? 'reboot by force' : 'reboot gracefully', call),
+    setPower: (id, want, call) => change(id, want, call),
     reinstallMachine: () => refuse('reinstall machines'),
     setTags: () => refuse('change tags'),
-    verifyHostKey: ({ id }, key, call) =>
-      lifetime.run(
-        call,
-        async (signal) => {
-          requireListedKey(name, await entryOf(id ?? '', signal), key);
-        },
-        true,
-      ),
+    async verifyHostKey({ id }, key, { signal }) {
+      requireListedKey(name, await entryOf(id ?? '', signal), key);
+    },
     capacityGroup: ({ name: plan }) => plan,
-    prepare: (call) =>
-      lifetime.run(call, async (signal) => void (await inventory.entries(signal, 0)), true),
-    stop: () => lifetime.stop(),
-  };
+    hostnameFor: hostnameOf,
+    prepare: async ({ signal }) => void (await inventory.entries(signal, 0)),
+    async stop() {
+      await Promise.all([lifetime.stop(), resets.stop()]);
+    },
+  });
 }
 
-const CAPABILITIES = {
+const CAPABILITIES: Capabilities = {
   create: false,
   deprovision: false,
   reboot: false,
@@ -125,4 +143,4 @@ const CAPABILITIES = {
   hostKey: true,
   consistentList: true,
   maxConcurrency: 16,
-} as const;
+};

@@ -229,9 +229,9 @@ async function requirePossible(
     deps,
     all.map(({ selected }) => selected),
   );
-  const refusals = all.flatMap(({ selected: { slot: name, provider }, what: { verb } }) => {
-    const why = providerRefusal(verb, provider, means(provider));
-    return why === null ? [] : [{ key: name, cause: new NothingToDo(why) }];
+  const refusals = all.flatMap(({ selected, what: { verb } }) => {
+    const why = providerRefusal(verb, selected, means(selected.provider));
+    return why === null ? [] : [{ key: selected.slot, cause: new NothingToDo(why) }];
   });
   if (refusals.length > 0) throw all.length > 1 ? new BatchRefused(refusals) : refusals[0]!.cause;
 }

@@ -56,6 +56,20 @@ test('tries each rung as often as configured, with growing waits, and then waits
   expect(await stage.attempted()).toMatchObject({ failure: { code: 'nothing-to-do' } });
 });
 
+test('goes to a person, and asks nothing, where the machine lacks what its provider can', async () => {
+  stand.host.run = () => ({ exitCode: 1 });
+  stand.lacks = ['reboot', 'power', 'reinstall'];
+  onRung('restartingAgent', { attempts: 2 });
+  await stage.attempted();
+  expect(stand.row().quarantine).toMatchObject({
+    kind: 'needsHuman',
+    reason: expect.stringContaining(
+      'rebooting it, switching it off and on, reinstalling it: this machine has no means for it',
+    ),
+  });
+  expect(stage.deeds()).toEqual([]);
+});
+
 describe('the claim of recovery', () => {
   test('takes no machine whose provider is not configured, on any rung', async () => {
     await anotherStage(() => ({ providers: new Map() }));

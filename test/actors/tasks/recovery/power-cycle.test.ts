@@ -132,11 +132,13 @@ describe('a machine whose power was cut', () => {
     expect(stand.log.count(told)).toBe(1);
   });
 
-  test.each<readonly [typeof stand.power, readonly string[]]>([
-    ['off', ['power on']],
-    ['on', []],
-    ['unknown', []],
-  ])('is switched on at the end of the ladder, when it is %s', async (power, deeds) => {
+  test.each<readonly [typeof stand.power, readonly string[], typeof stand.lacks]>([
+    ['off', ['power on'], undefined],
+    ['on', [], undefined],
+    ['unknown', [], undefined],
+    ['off', [], ['power']],
+  ])('is switched on at the end of the ladder, when it is %s', async (power, deeds, lacks) => {
+    stand.lacks = lacks;
     onRung('reinstalling', {
       ...{ attempts: 2, nextAtMs: stand.clock.now() - 1 },
       ...{ askedAtMs: stand.clock.now() - 60 * MINUTE, askedRung: 'powerCycling' },

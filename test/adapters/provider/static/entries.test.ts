@@ -48,6 +48,7 @@ test('reads a minimal entry and a complete one', () => {
     hostKey: null,
     sshPassword: null,
     bmc: null,
+    reset: null,
   });
   expect(second).toEqual({
     id: 'srv-2',
@@ -58,6 +59,7 @@ test('reads a minimal entry and a complete one', () => {
     hostKey: blob,
     sshPassword: null,
     bmc: 'https://bmc-2.example/redfish/v1/Systems/1',
+    reset: null,
   });
   expect([first!, second!].map(targetOf)).toEqual(['192.0.2.10', '[2001:db8::2]:2222']);
   expect(parse()).toEqual([]);
@@ -83,6 +85,72 @@ test.each<[object, string]>([
   const message = complaint(() => parse(entry({ ID: 'srv-0', Addr: '192.0.2.9' }), entry(change)));
   expect(message).toContain('the inventory is refused: entry 2');
   expect(message).toContain(expected);
+});
+
+const names = {
+  passwords: new Set<string>(),
+  resets: new Map([
+    ['old', 'ipmi'],
+    ['bmc', 'redfish'],
+    ['pdu', 'program'],
+  ] as const),
+};
+const parseResets = (...resets: object[]) =>
+  parseInventory(
+    JSON.stringify(resets.map((Reset, n) => entry({ ID: `r${n}`, Addr: `192.0.2.${n}`, Reset }))),
+    names,
+  ).map(({ reset }) => reset);
+
+test('reads how each machine is reset', () => {
+  const Guid = '31303043-534D-2500-90D8-7A0000000001';
+  const resets = parseResets(
+    { By: 'old', Addr: '10.0.0.11', Guid },
+    { By: 'old', Addr: 'bmc-2.example', Port: 6230 },
+    { By: 'bmc', Bmc: 'https://10.0.0.12', Serial: '7XK2M93' },
+    { By: 'pdu', Outlet: 7 },
+  );
+  expect(resets).toMatchObject([
+    { by: 'old', kind: 'ipmi', host: '10.0.0.11', port: 623, guid: Guid.toLowerCase() },
+    { by: 'old', kind: 'ipmi', host: 'bmc-2.example', port: 6230, guid: null },
+    { by: 'bmc', kind: 'redfish', bmc: { bmc: 'https://10.0.0.12', serial: '7XK2M93' } },
+    { by: 'pdu', kind: 'program', data: { Outlet: 7 } },
+  ]);
+});
+
+test.each<[object[], string]>([
+  [
+    [{ By: 'ipmi' }],
+    'entry 1 ("r0"): Reset By is "ipmi"; give one of resets of this provider: old',
+  ],
+  [[{}], 'entry 1 ("r0"): Reset By is missing; give the name of one of resets'],
+  [[{ By: 'old' }], 'entry 1 ("r0"): Reset Addr is missing; give an address or a host name'],
+  [[{ By: 'old', Addr: '-f/etc/passwd' }], 'Reset Addr is "-f/etc/passwd"'],
+  [[{ By: 'old', Addr: 'a', Port: 0 }], 'Reset Port is not a port'],
+  [[{ By: 'old', Addr: 'a', Guid: '1' }], 'Reset Guid is "1"'],
+  [[{ By: 'old', Addr: 'a', Outlet: 7 }], 'entry 1 ("r0"): Reset "Outlet" is unknown'],
+  [[{ By: 'bmc', Bmc: 'http://10.0.0.12' }], 'Reset Bmc is "http://10.0.0.12"'],
+  [[{ By: 'pdu', id: 'other' }], 'Reset "id" is a key of ours'],
+  [
+    [
+      { By: 'old', Addr: 'a' },
+      { By: 'old', Addr: 'A', Port: 623 },
+    ],
+    'entry "r1": Reset Addr is the same as that of "r0"',
+  ],
+  [
+    [
+      { By: 'bmc', Bmc: 'https://a' },
+      { By: 'bmc', Bmc: 'https://a' },
+    ],
+    'entry "r1": Bmc is also that of "r0"; give each its System',
+  ],
+])('refuses the resets %o', (resets, expected) => {
+  expect(complaint(() => parseResets(...resets))).toContain(expected);
+});
+
+test('refuses a Reset where the provider has none', () => {
+  const message = complaint(() => parse(entry({ Reset: { By: 'old', Addr: 'a' } })));
+  expect(message).toContain('give one of resets of this provider: it has none');
 });
 
 test.each<[string, string]>([

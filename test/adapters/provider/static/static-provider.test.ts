@@ -75,6 +75,11 @@ test('marks every entry as ours and possibly in use, and as up if a server liste
   }
 });
 
+test('gives every id a host name, whatever its letters', () => {
+  write(entry('SRV 1'));
+  expect(provide().hostnameFor!('SRV 1')).toBe('srv-1');
+});
+
 test('trusts answers for a while, then tries the machines again', async () => {
   const { port, close } = listener();
   write(entry('a', { SshPort: port }));

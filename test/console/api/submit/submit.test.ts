@@ -4,7 +4,7 @@ import type { Role } from '../../../../src/console/access/port.ts';
 import { AmbiguousCommit, Unreachable } from '../../../../src/domain/errors.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { idOf } from '../../../commands/machine-stand.ts';
-import { free } from '../../../support/facts.ts';
+import { device, free } from '../../../support/facts.ts';
 import { playScenes } from '../../../support/scenes.ts';
 import {
   createSubmissionStand,
@@ -107,6 +107,22 @@ test('stores, refuses, previews and reports requests by the table', () =>
           .join('\n'),
     },
   }));
+
+test('an order is refused for a machine that lacks the means, and not for its neighbour', async () => {
+  await fleetOf(2);
+  s.means = { reboot: true, power: true, reinstall: false, deprovision: true };
+  const machines = [
+    device({ id: 'one', reservationId: 'slot-1', lacks: ['reboot', 'power'] }),
+    device({ id: 'two', reservationId: 'slot-2' }),
+  ];
+  s.listings.set(providerName('metal'), { machines, complete: true });
+  await s.look();
+  const why = 'provider metal cannot reboot the machine: this machine has no means for it';
+  expect(await s.ask(reboot(1))).toMatchObject({ status: 422, body: { detail: why } });
+  const { body } = await s.get('machines/metal/slot-1/verbs');
+  expect(body['verbs']).toContainEqual({ verb: 'reboot', refusal: why });
+  expect((await s.ask(reboot(2))).status).toBe(202);
+});
 
 describe('a key', () => {
   test('V39: stores one of two simultaneous requests, and tells the other that it is being filed', async () => {
