@@ -364,6 +364,7 @@ export const texts = {
     backoff: (process: string) => `next try: ${process}`,
     shelf: 'in cooldown (its creation failed)',
     facts: 'Facts and keys',
+    adopted: 'it existed before: it is reset, and never installed',
     labels: {
       providerId: 'Provider id',
       reservationId: 'Reservation',
@@ -371,6 +372,7 @@ export const texts = {
       plan: 'Plan',
       status: 'Status at the provider',
       power: 'Power',
+      adopted: 'Adopted',
       heard: 'Last heard',
       created: 'Created',
       agentStarted: 'Agent started',

@@ -21,7 +21,11 @@ export function addEmulators(cli: Command, version: string): void {
         .choices(SIM_PROVIDERS)
         .default('equinix'),
     )
-    .option('--adopt', 'With --provider redfish: take over machines that already run', false)
+    .option(
+      '--adopt',
+      'With --provider redfish or hetzner-robot: take over machines that already run',
+      false,
+    )
     .option('--chaos', 'Kill agents, hang machines, break a disk, and retire one machine', false)
     .option('--exit-when-running', 'End when every machine runs', false)
     .option('--light', 'Run all agents in this process, for hundreds of machines', false)

@@ -169,7 +169,8 @@ async function serversOf(
   if (!hosts && sshPort === 0) sshPort = await takeFreePort(new Set());
   for (const [n, seed] of seeds.entries()) {
     const name = seed.name ?? `${freePrefix}${FIRST_NUMBER + n}`;
-    const device = { id: String(FIRST_NUMBER + n), hostname: name, authorizedKeys: [] };
+    const authorizedKeys = seed.keys ?? [];
+    const device = { id: String(FIRST_NUMBER + n), hostname: name, authorizedKeys };
     const assigned = await hosts?.assign(device);
     sshPort = assigned?.sshPort ?? sshPort;
     const inMemory = network && `192.0.2.${n + 1}`;

@@ -51,13 +51,17 @@ export interface RobotServer {
   /** Whether a rescue system can be armed. */
   readonly hasRescue: boolean;
   readonly drives: readonly DriveSeed[];
-  /** Initial content of its drives. */
-  readonly first: 'stranger' | 'nothing';
+  /** Initial content of its drives. `host`: a system that `hosts` simulate. */
+  readonly first: 'stranger' | 'host' | 'nothing';
+  /** `authorized_keys` lines of its first system, besides its owner's. */
+  readonly keys: readonly string[];
   boot: BootConfig | null;
 }
 
 /** A test's changes to the default. */
-export type ServerSeed = Partial<Pick<RobotServer, 'name' | 'resetTypes' | 'hasRescue' | 'first'>>;
+export type ServerSeed = Partial<
+  Pick<RobotServer, 'name' | 'resetTypes' | 'hasRescue' | 'first' | 'keys'>
+>;
 
 export const FIRST_NUMBER = 321;
 const PLACES = ['FSN1-DC14', 'FSN1-DC15', 'NBG1-DC3', 'HEL1-DC2'];
@@ -86,6 +90,7 @@ export function createServer(
       sizeGb: DRIVE_GB,
     })),
     first: 'stranger',
+    keys: [],
     boot: null,
     ...seed,
   };

@@ -14,7 +14,7 @@ import { addSimContext, type SimContext } from './commands-context.ts';
 import { writeSimConfig } from './config-file.ts';
 import { NO_HAPROXY } from './pool.ts';
 import { equinixKind } from './providers/equinix.ts';
-import { hetznerRobotKind } from './providers/hetzner-robot.ts';
+import { hetznerRobotKind, usedRobotKind } from './providers/hetzner-robot.ts';
 import { latitudeKind } from './providers/latitude.ts';
 import type { SimProviderName } from './providers/names.ts';
 import type { SimKind } from './providers/provider.ts';
@@ -24,7 +24,7 @@ import { withTerminal, type Terminal } from './terminal.ts';
 
 export interface SimOptions {
   readonly provider: SimProviderName;
-  /** The machines of `redfish` already run a system, and are adopted unchanged. */
+  /** The machines of `redfish` or `hetzner-robot` already run a system, and are adopted unchanged. */
   readonly adopt: boolean;
   /** Default: the data directory's number, otherwise 12. */
   readonly machines?: number;
@@ -96,7 +96,8 @@ const KINDS: Readonly<Record<SimProviderName, SimKind>> = {
 function kindOf({ provider, adopt }: SimOptions): SimKind {
   if (!adopt) return KINDS[provider];
   if (provider === 'redfish') return usedRedfishKind;
-  throw new UsageError('--adopt is for --provider redfish');
+  if (provider === 'hetzner-robot') return usedRobotKind;
+  throw new UsageError('--adopt is for --provider redfish and hetzner-robot');
 }
 
 async function simIn(

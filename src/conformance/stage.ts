@@ -1,5 +1,5 @@
-import type { CallOptions, DriverMachine, FleetCall } from '../adapters/provider/port.ts';
-import { isProviderError } from '../domain/errors.ts';
+import type { CallOptions, DriverMachine, FleetCall, Provider } from '../adapters/provider/port.ts';
+import { isProviderError, ProviderError } from '../domain/errors.ts';
 import { type Witness, witness } from '../domain/ids.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
 import { SET_ID_TAG } from '../domain/provisioning/provider-tags.ts';
@@ -22,6 +22,8 @@ export interface Findings {
   waitsFor: string | null;
   /** The machine is gone, and its slot is reusable. */
   isFree: boolean;
+  /** The test uses an adopted machine of a provider that also creates machines. */
+  isAdopting: boolean;
   /** Ids of all earlier machines of any owner; null: not read yet. */
   before: ReadonlySet<string> | null;
   /** Machines that are gone for good. */
@@ -35,7 +37,13 @@ export function createStage(deps: ConformanceDeps): ConformanceStage {
   const ledger = createLedger((names, signal) => deps.subject.claims(names, signal));
   const found: Findings = {
     ...{ opened: null, unused: null, machine: null, witness: null, hostKey: null, bootId: null },
-    ...{ waitsFor: null, isFree: false, before: null, goneIds: new Set<string>() },
+    ...{
+      waitsFor: null,
+      isFree: false,
+      isAdopting: false,
+      before: null,
+      goneIds: new Set<string>(),
+    },
   };
   return stageWith({ ...deps, ledger, found }, new AbortController().signal);
 }
@@ -71,7 +79,10 @@ function stageWith(
   return {
     ...{ ...parts, parts, signal, call },
     /** Opens the driver again. */
-    open: () => subject.open(ledger.watch),
+    open: () =>
+      subject.open((provider) =>
+        ledger.watch(found.isAdopting ? onlyAdopting(provider) : provider),
+      ),
     /** The driver itself, without the core. */
     get raw() {
       return raw();
@@ -116,6 +127,17 @@ function stageWith(
         const isGone = raw().capabilities.announces === true && isProviderError(error, 'not-found');
         if (!isGone) throw error;
       }),
+  };
+}
+
+/** A provider that creates and adopts, without its creations. */
+function onlyAdopting(provider: Provider): Provider {
+  const what = 'the test creates nothing, because an adopted machine was named';
+  const refuse = () => Promise.reject(new ProviderError('not-implemented', what));
+  const { adopted = provider.capabilities } = provider.capabilities;
+  return {
+    ...{ ...provider, capabilities: adopted, createMachine: refuse, deprovisionMachine: refuse },
+    ...{ reinstallMachine: refuse, setTags: refuse },
   };
 }
 

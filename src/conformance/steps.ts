@@ -1,6 +1,6 @@
 import type { ConformanceStep } from './step.ts';
 import { CHANGING } from './steps/changing.ts';
-import { CONTACT, EXISTING } from './steps/contact.ts';
+import { CONTACT, EXISTING, RELEASE } from './steps/contact.ts';
 import { CREATION } from './steps/creation.ts';
 import { ENDING } from './steps/ending.ts';
 import { OPENING } from './steps/opening.ts';
@@ -12,5 +12,6 @@ export const STEPS: readonly ConformanceStep[] = [
   ...EXISTING,
   ...CONTACT,
   ...CHANGING,
+  ...RELEASE,
   ...ENDING,
 ];

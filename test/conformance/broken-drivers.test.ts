@@ -39,7 +39,7 @@ test('fails the step about a driver’s mistake, which names the mistake', async
 test('has seen every step fail, or ask the tester', () => {
   const seen = new Set(BROKEN.map(({ step }) => step));
   const unseen = STEPS.map(({ id }) => id).filter((id) => !seen.has(id));
-  expect(unseen).toEqual(['config', 'existing', 'command', 'pause']);
+  expect(unseen).toEqual(['config', 'existing', 'command', 'pause', 'release']);
 });
 
 test('counts a missing method as a refusal too', async () => {

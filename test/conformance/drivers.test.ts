@@ -11,6 +11,7 @@ import { inventoryOf } from '../../emulators/redfish/machines/inventory.ts';
 import { createRackMachines } from '../../emulators/redfish/machines/machines.ts';
 import { startLatitudeEmulator } from '../../emulators/latitude/emulator.ts';
 import { startEquinixEmulator } from '../../emulators/equinix/emulator.ts';
+import { publicBlobOf } from '../../emulators/hosts/keys.ts';
 import { startRobotEmulator } from '../../emulators/hetzner-robot/emulator.ts';
 import { takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { createScaledClock } from './scaled-clock.ts';
@@ -23,7 +24,9 @@ const NO_CLAIMS = {
   claims: 'the driver keeps no records of its machines',
   'claims-dropped': 'the driver keeps no records of its machines',
 };
-const MAKES = { existing: 'the driver creates machines' };
+const MAKES = Object.fromEntries(
+  ['existing', 'release'].map((step) => [step, 'the driver creates machines']),
+);
 const NO_PAUSE = expect.stringMatching(/^no --pause was given; ssh -p PORT \w+@127\.[\d.]+$/);
 const BY_SECRET = 'the machine showed its instance secret';
 
@@ -94,6 +97,63 @@ test('hetzner-robot passes every step, with machines behind its emulator', async
   expect([used, other].map((server) => server?.name)).toEqual(['free-321', 'free-322']);
   expect(Object.values(used!.drives), 'it was wiped').toEqual(['nothing', 'nothing']);
   expect(other!.resets, 'nobody touched it').toEqual([]);
+});
+
+/** An account with a server in use that lets the tester's key in, and a free one. */
+async function startAccount() {
+  const dir = takeDirectory();
+  const ssh = { keyPath: join(dir, 'key') };
+  const { publicLine } = await loadOrCreateSshKey(ssh.keyPath);
+  const limits = Object.fromEntries(CLASS_NAMES.map((name) => [name, 10_000]));
+  const resetTypes = ['sw', 'hw', 'power', 'power_long', 'man'] as const;
+  const fake = await startRobotEmulator({
+    ...{ listen, profile: 'fast', limits },
+    servers: [{ name: 'mail1', resetTypes, keys: [publicLine] }, { name: 'free-322' }],
+    timings: { postMs: 50, diskBootMs: 300, gracefulMs: 50 },
+  });
+  onTestFinished(() => fake.close());
+  const { address } = fake.servers()[0]!;
+  await expect.poll(() => fake.answering(address)).not.toBeNull();
+  const blob = publicBlobOf(fake.answering(address)!.hostKey).toString('base64');
+  const file = join(dir, 'servers.json');
+  const HostKey = `ssh-ed25519 ${blob}`;
+  writeFileSync(file, JSON.stringify([{ ID: 'mail', Server: '321', Addr: address, HostKey }]));
+  const section = {
+    ...{ driver: 'hetzner-robot', baseUrl: fake.url, user: fake.credentials.user },
+    ...{ password: '${PASSWORD}', adopt: `file:${file}`, sshPort: fake.sshPort },
+    ...{ listCache: '0s', limits, callsPerSecond: 0 },
+  };
+  return { fake, ssh, section, around: { env: { PASSWORD: fake.credentials.password } } };
+}
+
+const INSTALLING = {
+  ...{ namePrefix: 'conformance-', freePrefix: 'free-', sshKeyName: 'conformance' },
+  image: 'Debian-1301-trixie-amd64-base.tar.gz',
+};
+
+test.each([
+  ['that only adopts', {}, {}],
+  ['that also installs, for a named server', INSTALLING, { reservation: 'mail' }],
+])('hetzner-robot %s passes with a server in use', async (_, installing, named) => {
+  const { fake, ssh, section, around } = await startAccount();
+  const report = await runToPass({ ...section, ...installing }, { ssh, ...named }, around);
+  expect(skippedIn(report)).toEqual({
+    ...{ ...MAKES_NONE, ...NO_COMMAND },
+    'tag-changes': refuses('tags'),
+    reinstall: refuses('reinstall'),
+  });
+  expect(resultOf(report, 'existing').message).toBe('mail');
+  expect(resultOf(report, 'host-key').message).toBe('the inventory has the key');
+  for (const step of ['reboot', 'power', 'release']) {
+    expect(resultOf(report, step).outcome).toBe('passed');
+  }
+  const [used, free] = fake.servers();
+  expect(used).toMatchObject({ name: 'mail1', installs: 0, isArmed: false, phase: 'disk' });
+  expect(free).toMatchObject({ name: 'free-322', resets: [] });
+  const changed = fake.requests().filter(({ method }) => method !== 'GET');
+  expect(new Set(changed.map(({ method, path }) => `${method} ${path}`))).toEqual(
+    new Set(['POST /reset/321', ...('reservation' in named ? ['POST /key'] : [])]),
+  );
 });
 
 /** Steps only for a driver that creates machines. */

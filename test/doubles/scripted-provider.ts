@@ -13,23 +13,25 @@ const UNUSED = Object.fromEntries(
   }),
 ) as unknown as FleetProvider;
 
+const CAPABILITIES: FleetProvider['capabilities'] = {
+  create: true,
+  deprovision: true,
+  reboot: true,
+  reinstall: true,
+  power: true,
+  tags: true,
+  hostKey: false,
+  consistentList: true,
+  maxConcurrency: 64,
+};
+
 /** A provider in which only the test's overrides work. */
 export function scriptedProvider(change: Partial<FleetProvider> = {}): FleetProvider {
   return {
     ...UNUSED,
     name: providerName('stub'),
     type: 'stub',
-    capabilities: {
-      create: true,
-      deprovision: true,
-      reboot: true,
-      reinstall: true,
-      power: true,
-      tags: true,
-      hostKey: false,
-      consistentList: true,
-      maxConcurrency: 64,
-    },
+    capabilities: CAPABILITIES,
     listMachines: async (): Promise<Listing> => ({ machines: [], complete: true }),
     verifyHostKey: async () => {
       throw new ProviderError('not-implemented', 'the stub knows no host keys');

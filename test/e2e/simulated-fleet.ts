@@ -92,7 +92,7 @@ export async function withFleetIn<World extends SimWorld>(
 const DATABASE = 'SHEPHERD_TEST_DATABASE';
 
 /** Agents of a busy machine are late sometimes: only those under a fault count as silent. */
-const PATIENT_AGENTS = {
+export const PATIENT_AGENTS = {
   heartbeatPeriod: '1s',
   heartbeatDeadline: '15s',
   firstHeartbeatDeadline: '40s',

@@ -26,12 +26,21 @@ src/adapters/provider/hetzner-robot/systems.ts test/adapters/provider/hetzner-ro
   robot-believes-any-rescue-key: ? [-{ told: claim.rescueKeys }-]{+ANY_NEW_KEY+}
 src/adapters/provider/hetzner-robot/changes.ts test/adapters/provider/hetzner-robot/changes.test.ts
   robot-reboots-into-rescue: if ([-!isOnItsWay-]{+false+}) await
-  robot-reboots-into-a-rescue-left-behind: found.claim?.phase === 'rescue'[- && !isBrokenOff(found.claim)-]
+  robot-reboots-into-a-rescue-left-behind: claim?.phase === 'rescue'[- && !isBrokenOff(claim)-]
   robot-force-is-gentle: [-mode === 'force' ? ['hw'] : -]['sw', 'hw']
   robot-presses-what-runs: [-if (running === (want === 'on')) return;-]
   robot-unknown-is-off: if (running === [-null-]{+undefined+}) {
   robot-reboots-an-installation: if (claim[-?.phase !== 'installing'-]) return { server, claim };
   robot-forgets-foreign-tags: tags: { [-...Object.fromEntries(foreign), -]...tags }
+src/adapters/provider/hetzner-robot/adopted.ts test/adapters/provider/hetzner-robot/adopted.test.ts
+  adopted-is-reset-as-last-seen: servers[use === '[-change-]{+look+}' ?
+  adopted-is-also-installed: if ([-ours.has(number) || -]untouchable
+src/adapters/provider/hetzner-robot/rescue.ts test/adapters/provider/hetzner-robot/adopted.test.ts
+  adopted-is-reset-into-a-rescue-system: ...(isRescueArmed ? [[-'rescue'-]] : [])
+src/adapters/driver-kit/inventory/adoption.ts test/adapters/provider/hetzner-robot/adopted.test.ts test/adapters/provider/latitude/adopted.test.ts
+  adopted-is-whatever-has-the-number: if (vendorAddress === null[- || isAmong(vendorAddress, addresses)-]{+ || addresses+}) return null;
+  adopted-is-offered-as-free: [-!taken.has(vendor.serverOf(machine) ?? '')-]{+true+}
+  adopted-needs-no-owner: if (announces) [-call.requireOurs(found.machine)-]{+void 0+};
 src/adapters/provider/hetzner-robot/give-back.ts test/adapters/provider/hetzner-robot/give-back.test.ts test/adapters/provider/dies-at-every-change.test.ts
   robot-free-before-wiped: if (claim.[-phase === 'wiped' || config.wipe === 'none'-]{+resetAtMs !== null+}) {
   robot-never-gives-up: claim.hardResets >= [-HARD_RESETS_MAX-]{+99+}

@@ -49,10 +49,10 @@ src/adapters/provider/latitude/routes.ts test/adapters/provider/latitude/listing
   latitude-a-short-page-is-the-last: isLast = count [-=== 0-]{+< size+} || (total
   latitude-a-refused-size-is-asked-for-again: size = Math.ceil(size / [-2-]{+1+});
 src/adapters/provider/latitude/changes.ts test/adapters/provider/latitude/changes.test.ts test/adapters/provider/latitude/record.test.ts
-  latitude-what-is-off-is-switched-off: if (status === [-want-]{+''+}) return;
+  latitude-what-is-off-is-switched-off: if (seen.server.status === [-want-]{+''+}) return;
   latitude-a-reboot-of-what-is-off: status === '[-off-]' ? 'power_on' : 'reboot'
   latitude-a-state-that-passes-is-final:
-    [-if (isPassing(status)) throw notWhile(seen.server);\n      -]await act(call, seen, status
+    [-if (isPassing(server.status ?? '')) throw notWhile(server);\n    -]try
   latitude-lost-power-is-not-looked-for: waitsMs: [-isSeen ? LOOKS_AFTER_MS : -][],
   latitude-tags-keep-an-old-script: isOld ? '[-cut-]{+keep+}' : 'keep'
   latitude-tags-cut-a-young-script: isOld ? 'cut' : '[-keep-]{+cut+}'

@@ -322,10 +322,14 @@ export function createMachine(server: RobotServer, deps: MachineDeps): RobotMach
     },
   };
 
-  if (server.first === 'stranger') {
+  if (server.first !== 'nothing') {
     const hostname = `old-${server.number}`;
-    const tree = systemTree({ hostname, hostKey: generateHostKey() }, [foreignKey()]);
+    const tree = systemTree({ hostname, hostKey: generateHostKey() }, [
+      foreignKey(),
+      ...server.keys,
+    ]);
     for (const drive of drives) Object.assign(drive, { system: tree, partitions: 3 });
+    if (server.first === 'host') played.add(tree);
     startDisk(tree);
   } else phase = 'nothing';
 

@@ -338,7 +338,7 @@ async function beginCreations(at: Iteration): Promise<void> {
     beginning.catch(() => failed.abort());
     begun.push(beginning);
     // An existing machine is only recorded: no limit of the provider applies.
-    const gapMs = at.provider.inventory ? 0 : limits.creationGapMs;
+    const gapMs = isListed ? 0 : limits.creationGapMs;
     state.nextCreationAtMs = clock.monotonic() + gapMs;
   }
   await Promise.all(begun);

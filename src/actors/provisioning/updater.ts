@@ -3,6 +3,7 @@ import type { Bmdb, BmdbSession, ConditionReport } from '../../adapters/bmdb/por
 import type { Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
+import { capabilitiesFor } from '../../domain/provisioning/adoption.ts';
 import { isInForce } from '../../domain/eligibility.ts';
 import { PROVIDER_SOURCE, conditionNews } from '../../domain/conditions.ts';
 import { SessionExpired, codeOf, explain, isProviderError } from '../../domain/errors.ts';
@@ -302,7 +303,7 @@ export function createIdleTags(deps: IdleTagsDeps) {
   return async (provider: FleetProvider, signal: AbortSignal): Promise<void> => {
     if (!provider.capabilities.tags) return;
     const nowMs = deps.clock.monotonic();
-    const due = staleOf(deps.facts(), provider.name, deps.nowMs())
+    const due = staleOf(deps.facts(), provider, deps.nowMs())
       .filter(({ slot }) => !waiting.penalised(slot, nowMs))
       .slice(0, ROUND_MAX);
     const limit = pLimit(AT_ONCE);
@@ -317,11 +318,16 @@ interface Stale {
 }
 
 /** Devices of our machines whose tag differs from the holds on their slots. */
-function staleOf(facts: ReadonlyMap<Slot, SlotFacts>, name: ProviderName, nowMs: number): Stale[] {
+function staleOf(
+  facts: ReadonlyMap<Slot, SlotFacts>,
+  { name, capabilities }: Pick<FleetProvider, 'name' | 'capabilities'>,
+  nowMs: number,
+): Stale[] {
   const found: Stale[] = [];
   for (const { slot, row, listed, holds } of facts.values()) {
     if (row?.provided?.provider !== name || row.deprovision !== null) continue;
     const { providerId: id } = row.provided;
+    if (!capabilitiesFor(capabilities, row.provided).tags) continue;
     if (listed?.id !== id || listed.ownership !== 'ours') continue;
     const active = holds.filter((hold) => isInForce(hold, nowMs));
     const behaviour = idleBehaviourOf(active.map(({ kind }) => kind));

@@ -2,6 +2,7 @@ import type { TakeoverProtocol } from '../../adapters/agents/port.ts';
 import type { Work } from '../../adapters/bmdb/port.ts';
 import { sleep } from '../../adapters/clock/port.ts';
 import type { ShellSession, UploadFile } from '../../adapters/ssh/port.ts';
+import { capabilitiesFor } from '../../domain/provisioning/adoption.ts';
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import {
   CommandFailed,
@@ -207,7 +208,9 @@ async function connectWhileBooting(given: Starting, machine: ProviderMachine) {
   }
 }
 
-const toldOf = ({ provider }: Claimed) => ({ throwAway: provider.capabilities.throwAway === true });
+const toldOf = ({ provider, provided }: Claimed) => ({
+  throwAway: capabilitiesFor(provider.capabilities, provided).throwAway === true,
+});
 
 /** Names in `uname -m` of the processors for which agents are built. */
 const PROCESSORS: ReadonlyMap<string, string> = new Map([

@@ -3,6 +3,7 @@ import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import { isProviderError, TimedOut } from '../../domain/errors.ts';
 import { providerOf, slotIdOf } from '../../domain/ids.ts';
 import type { MachineRow } from '../../domain/machine.ts';
+import { isAdopted } from '../../domain/provisioning/adoption.ts';
 import type { DeprovisionResults } from '../../machines/deprovision.ts';
 import type { Job } from '../../machines/task.ts';
 import type { Turn } from '../turns/turns.ts';
@@ -56,9 +57,13 @@ async function beginLeaving(deps: DeprovisionDeps, turn: Turn, job: Job): Promis
   return { ...given, request: required(given.row.deprovision, 'request to be given back') };
 }
 
+/** Whether the machine is only let go of, and its agent must be ended. */
+const livesOn = ({ provider, provided }: Pick<Leaving, 'provider' | 'provided'>): boolean =>
+  provider.inventory !== undefined || isAdopted(provider.capabilities, provided);
+
 async function endIfItStays(given: LeavingContext): Promise<DeprovisionFacts<'agentEnd'>> {
   // The deletion of the device also ends the agent.
-  if (!given.provider.inventory) return { agentEnd: null };
+  if (!livesOn(given)) return { agentEnd: null };
   const agentEnd = await endAgent({ ...given, signal: orStop(given) });
   given.deps.log.info({ ...fieldsOf(given), agentEnd }, 'the machine is released');
   return { agentEnd };
@@ -77,7 +82,7 @@ async function askUnlessGone(given: LeavingContext): Promise<DeprovisionFacts<'a
 async function awaitGone(given: LeavingContext<'asked'>) {
   const { clock, taskPool, log, pollMs } = given.deps;
   // The machine stays where it is, and others may use it at once.
-  if (given.provider.inventory) return;
+  if (livesOn(given)) return;
   taskPool.leavePlace(given.slot);
   let { asked } = given;
   let askedAtMs = clock.monotonic();
@@ -140,7 +145,7 @@ const isAwaited = ({ deps }: Leaving, { leavesAtMs = 0 }: DeviceReading): boolea
  */
 function deprovisionedOf({ provider, provided, request, agentEnd }: LeavingContext<'agentEnd'>) {
   const { requestedBy, reason, returnToPool } = request;
-  const staysListed = provider.inventory !== undefined || provided.reservationId !== null;
+  const staysListed = livesOn({ provider, provided }) || provided.reservationId !== null;
   return {
     ...(staysListed &&
       !returnToPool && { bar: { setBy: requestedBy, reason: `given back: ${reason}` } }),

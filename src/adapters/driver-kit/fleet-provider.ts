@@ -1,5 +1,6 @@
 import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
+import { capabilitiesFor } from '../../domain/provisioning/adoption.ts';
 import { createJoined } from '../../domain/joined.ts';
 import type { Secret } from '../../settings/secret.ts';
 import { sleep, type Clock, type Random } from '../clock/port.ts';
@@ -68,11 +69,17 @@ export function createFleetProvider(
     metrics.begin('shepherd_driver_operation_seconds', labels);
   }
   let stopped: Promise<void> | undefined;
+  const released = { ...capabilities, create: true, deprovision: true };
+  const adopted = inventory ? released : capabilities.adopted;
 
   return {
     name,
     type,
-    capabilities: { ...capabilities, ...(inventory && { create: true, deprovision: true }) },
+    capabilities: {
+      ...(inventory ? released : capabilities),
+      // Letting go of a machine needs nothing of the driver.
+      ...(adopted && { adopted: { ...adopted, deprovision: true } }),
+    },
     ...(inventory && { inventory: { lastSeen: inventory.lastSeen } }),
     // The listing itself has a limit, which pauses while its requests wait for their turns.
     async listMachines(call) {
@@ -99,7 +106,7 @@ export function createFleetProvider(
       }
     },
     async verifyHostKey(machine, key, call, session) {
-      requireCapability(capabilities, 'hostKey');
+      requireCapability(capabilitiesFor(capabilities, machine), 'hostKey');
       await ask('VerifyHostKey', call, async (o) =>
         provider.verifyHostKey(machine, key, o, session),
       );

@@ -64,11 +64,8 @@ export interface Driver<Settings = unknown> {
    * fleet's policy.
    */
   readonly hostKeyPolicy?: HostKeyPolicy;
-  /**
-   * What happens to a machine that is given back, as a confirmation shows it: "the device …".
-   * Absent: the device is deleted, with everything on its disks.
-   */
-  readonly givingBack?: string;
+  /** What a give-back does, as "the device …". Absent: the device is deleted, with its disks. */
+  givingBack?(settings: Settings): string;
 }
 
 /** A setting that cannot work, or may be a mistake. */
@@ -192,6 +189,8 @@ export interface Capabilities {
   readonly consistentList: boolean;
   /** Concurrent calls; 1: one after the other. The core enforces it. */
   readonly maxConcurrency: number;
+  /** The same for adopted machines, which have no reservation, if it also creates some. */
+  readonly adopted?: Omit<Capabilities, 'adopted'>;
   /**
    * The driver has its own queue, so it calls `requireOurs` and `beforeSending` itself. Absent: the
    * core does, just before it calls the driver.

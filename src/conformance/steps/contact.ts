@@ -257,5 +257,23 @@ const pause: ConformanceStep = {
   },
 };
 
+const release: ConformanceStep = {
+  id: 'release',
+  title: 'An existing machine is released and taken in again, and runs on',
+  needs: [],
+  takes: ['booted'],
+  async run(stage) {
+    const { raw, fleet, call, found, machineId: id } = stage;
+    if (raw.capabilities.create) throw new StepSkipped('the driver creates machines');
+    await fleet.deprovisionMachine(id, call);
+    const order = { hostname: fleet.hostnameFor(id), witness: stage.newWitness() };
+    const again = await fleet.createMachine({ ...order, unused: await stage.refresh() }, call);
+    must(again.id === id, `machine ${id} was released, and ${again.id} was taken in`);
+    const bootId = await stage.until('the boot probe', bootWait(stage), () => tryBootId(stage));
+    must(bootId === found.bootId, 'it has booted since');
+  },
+};
+
+export const RELEASE: readonly ConformanceStep[] = [release];
 export const CONTACT: readonly ConformanceStep[] = [ssh, hostKey, boot, command, pause];
 export const EXISTING: readonly ConformanceStep[] = [existing];

@@ -6,6 +6,7 @@ import { destroyAll } from '../clean-up.ts';
 import { callsOn, mustReject, slotIdOf, UNKNOWN_ID } from '../requests.ts';
 import { stageAt, type ConformanceStage } from '../stage.ts';
 import type { ConformanceStep } from '../step.ts';
+import type { Opened } from '../subject.ts';
 import { must, StepFailed, StepSkipped, within } from '../waiting.ts';
 
 /** In two parts, so that no search for leftover placeholders finds it here. */
@@ -41,7 +42,7 @@ const open: ConformanceStep = {
   takes: [],
   gives: 'opened',
   async run(stage) {
-    const opened = await stage.open();
+    const opened = await openFor(stage);
     stage.found.opened = opened;
     await opened.fleet.prepare(stage.call);
     await opened.fleet.prepare(stage.call);
@@ -51,6 +52,19 @@ const open: ConformanceStep = {
     return able.length > 0 ? `can: ${able.join(', ')}` : 'the driver can only list';
   },
 };
+
+/** A provider that also creates machines is tested on an adopted one, if that is named. */
+async function openFor(stage: ConformanceStage): Promise<Opened> {
+  const { reservation } = stage.wishes;
+  const opened = await stage.open();
+  stage.found.opened = opened;
+  if (reservation === null || opened.raw.capabilities.adopted === undefined) return opened;
+  const named = (await stage.list()).find(({ id }) => id === reservation);
+  if (named?.availability !== 'PossiblyUsed') return opened;
+  await opened.fleet.stop();
+  stage.found.isAdopting = true;
+  return stage.open();
+}
 
 const list: ConformanceStep = {
   id: 'list',
@@ -83,7 +97,7 @@ async function assertNoneOfOurs(
 ): Promise<void> {
   const { setId } = stage.subject;
   const ids = machines.flatMap(({ id, tags, availability }) =>
-    id !== null && availability !== 'KnownUnused' && tags?.[SET_ID_TAG] === setId ? [id] : [],
+    id !== null && availability === 'KnownUsed' && tags?.[SET_ID_TAG] === setId ? [id] : [],
   );
   if (ids.length === 0) return;
   must(

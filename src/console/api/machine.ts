@@ -122,6 +122,7 @@ export function machineDetail(entry: MachineEntry, fleet: FleetView): MachineAns
     slotId: slotIdOf(view.slot),
     providerId: view.providerId,
     reservationId: view.reservationId,
+    adopted: listed?.availability === 'PossiblyUsed',
     plan: listed?.plan ?? null,
     status: row?.provided?.status ?? listed?.status ?? null,
     power: listed?.power ?? 'unknown',

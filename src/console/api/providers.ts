@@ -88,8 +88,9 @@ export function addProviders(api: Api, deps: ProvidersDeps): void {
       querystring: z.strictObject({ machines: wholeNumber(0, 1_000_000) }),
     }),
     async ({ params: { provider }, query: { machines } }) => {
-      const { target } = await required(provider);
-      return { atMs: fleet.nowMs(), ...scaleOf(fleet, { provider, machines, target }) };
+      const { target, can } = await required(provider);
+      const adopts = can.includes('adopted');
+      return { atMs: fleet.nowMs(), ...scaleOf(fleet, { provider, machines, target, adopts }) };
     },
   );
   api.get(
@@ -123,11 +124,14 @@ function scaleOf(
     provider,
     machines,
     target,
-  }: Pick<ProviderSummary, 'target'> & { provider: string; machines: number },
+    adopts,
+  }: Pick<ProviderSummary, 'target'> & { provider: string; machines: number; adopts: boolean },
 ) {
   const all = [...fleet.entries.values()].flatMap(({ view, state, substate }): Scaled[] => {
     const row = view.provider === provider ? fleet.facts(view.slot)?.row : null;
-    return row ? [{ slot: view.slot, view: { ...view, state, substate }, row }] : [];
+    if (!row) return [];
+    const isAdopted = adopts && row.provided?.reservationId === null;
+    return [{ slot: view.slot, view: { ...view, state, substate }, row, isAdopted }];
   });
   const { count, ...found } = scaledTo(machines, all, target);
   if (found.refusal !== null) return { count, refusal: found.refusal, slots: [] };

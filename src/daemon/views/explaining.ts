@@ -39,9 +39,9 @@ export function createExplainer(parts: DaemonParts): Explainer {
   const moment = () => ({ nowMs: mirror.nowMs(), loss, guard, providers });
 
   /** Null: the provider is unknown here. */
-  const meansFor = ({ provider, listed }: SlotFacts): MachineMeans | null => {
-    const { capabilities } = providers.get(provider) ?? {};
-    return capabilities ? meansOf(capabilities, listed) : null;
+  const meansFor = (facts: SlotFacts): MachineMeans | null => {
+    const { capabilities } = providers.get(facts.provider) ?? {};
+    return capabilities ? meansOf(capabilities, facts) : null;
   };
 
   /** Also null if the next step needs no permit. */

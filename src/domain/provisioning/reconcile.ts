@@ -194,7 +194,9 @@ function choose(input: ReconcileInput, stock: Stock, findings: Findings, room: R
     const refusal = refusalOf(free) ?? barred ?? roomFor(free, intent, choice.creations.length);
     const verdict = refusal !== null ? 'skip' : intent ? 'resume' : 'create';
     const replaces = refusal === null && !intent && room.keeper.take();
-    const fresh = replaces ? 'it replaces a lost machine' : 'it is free';
+    const isThere = free.unused.availability === 'PossiblyUsed';
+    const usual = isThere ? 'it exists already, and is adopted' : 'it is free';
+    const fresh = replaces ? 'it replaces a lost machine' : usual;
     const reason = refusal ?? (intent ? 'an unfinished creation is resumed' : fresh);
     choice.decisions.push({ slot: name, verdict, reason });
     if (refusal !== null) continue;

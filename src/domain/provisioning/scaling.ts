@@ -8,6 +8,8 @@ export interface Scaled {
   readonly slot: Slot;
   readonly view: Pick<MachineView, 'state' | 'substate' | 'holds'>;
   readonly row: Pick<MachineRow, 'members' | 'createdAtMs' | 'deprovision'>;
+  /** It was not created, so its absence saves nothing. */
+  readonly isAdopted?: boolean;
 }
 
 /** Why a machine is among the least useful, from the least to the most useful. */
@@ -25,8 +27,8 @@ function rankOf({ view: { state, holds }, row }: Scaled): number {
 }
 
 /** Machines that nobody may give back, or that are in use elsewhere. */
-const isKept = ({ view: { state, substate, holds } }: Scaled): boolean =>
-  state === 'HandedOver' || substate === 'conflict' || holds.includes('preserve');
+const isKept = ({ view: { state, substate, holds }, isAdopted = false }: Scaled): boolean =>
+  isAdopted || state === 'HandedOver' || substate === 'conflict' || holds.includes('preserve');
 
 /** The machines to give back, so that this number stays; or why that is not possible. */
 export type Scaling =
@@ -55,7 +57,7 @@ export function scaledTo(
   if (free.length < needed) {
     return refuse(
       `only ${free.length} of ${count} machines may be given back; the others are preserved, ` +
-        'handed over or in a conflict',
+        'handed over, adopted or in a conflict',
     );
   }
   const chosen = free

@@ -1,6 +1,7 @@
 import type { Slot } from '../ids.ts';
 import type { LackedMeans } from '../listed.ts';
-import type { SlotFacts } from '../machine.ts';
+import type { MachineRow, SlotFacts } from '../machine.ts';
+import { capabilitiesFor, type Adopting } from '../provisioning/adoption.ts';
 
 /** How often a rung is tried in one episode, and how long its evidence is awaited. */
 export interface RungPolicy {
@@ -20,11 +21,23 @@ export interface LadderMeans {
 /** The means for one machine. */
 export type MachineMeans = LadderMeans & LackedMeans;
 
-/** @param listed the machine in its provider's last listing; null: not listed, so nothing is known. */
+/**
+ * What a provider can do to one of its machines.
+ * @param listed its entry in the last listing; absent: nothing is known of it.
+ */
 export const meansOf = <Means extends LadderMeans>(
-  means: Means,
-  listed: LackedMeans | null | undefined,
-): Means & MachineMeans => ({ ...means, ...(listed?.lacks && { lacks: listed.lacks }) });
+  all: Means & Adopting<Means>,
+  {
+    row,
+    listed,
+  }: {
+    readonly row: Pick<MachineRow, 'provided'> | null | undefined;
+    readonly listed: LackedMeans | null | undefined;
+  },
+): Means & MachineMeans => ({
+  ...capabilitiesFor(all, row?.provided),
+  ...(listed?.lacks && { lacks: listed.lacks }),
+});
 
 /** Why the provider or the machine lacks a means; null: it is there. */
 export function lackOf(

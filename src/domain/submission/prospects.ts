@@ -8,7 +8,8 @@ import {
   type Circumstances,
 } from '../eligibility.ts';
 import type { ProviderName } from '../ids.ts';
-import type { GuardRow, MachineRow, RequestRow } from '../machine.ts';
+import { isAdopted, type Adopting } from '../provisioning/adoption.ts';
+import type { GuardRow, MachineRow, RequestRow, SlotFacts } from '../machine.ts';
 import type { LossPolicy } from '../policy.ts';
 import { calmRow, FLEET } from '../recovery/guard-judgement.ts';
 import { RUNG_OF } from '../recovery/ladder.ts';
@@ -190,25 +191,44 @@ function waitsOf(
 }
 
 /** The capabilities of a provider that matter to verbs. */
-export type ProviderMeans = LadderMeans & { readonly deprovision: boolean };
+export type ProviderMeans = LadderMeans & { readonly deprovision: boolean } & Adopting<
+    LadderMeans & { readonly deprovision: boolean }
+  >;
+
+/** What a refusal needs to know of a selected machine. */
+interface Addressed extends Pick<Selected, 'provider' | 'machineId'> {
+  readonly entry: {
+    readonly rows: readonly Pick<MachineRow, 'machineId' | 'provided'>[];
+    readonly facts: Pick<SlotFacts, 'listed'>;
+  } | null;
+}
+
+const INSTALLED_INSTEAD =
+  'this machine is adopted, and never reinstalled; to have it installed, let go of it (machine ' +
+  'deprovision), take it off the list, and make it free';
 
 /**
  * Why the provider can never do to the machine what the verb requests, for people; null: it can.
- * @param means null: the provider is unknown here; another daemon may know it.
+ * @param all null: the provider is unknown here; another daemon may know it.
  */
 export function providerRefusal(
   verb: Verb,
-  { provider, entry }: Pick<Selected, 'provider' | 'entry'>,
-  means: ProviderMeans | null,
+  { provider, machineId, entry }: Addressed,
+  all: ProviderMeans | null,
 ): string | null {
-  if (means === null) return null;
+  if (all === null) return null;
+  const row = entry?.rows.find((each) => each.machineId === machineId);
+  const means = meansOf(all, { row, listed: entry?.facts.listed });
   if (verb === 'deprovision') {
     return means.deprovision ? null : `provider ${provider} cannot take machines back`;
   }
   if (!isOrder(verb)) return null;
   const { means: needed, words } = RUNG_FACTS[RUNG_OF[verb]];
-  const lack = lackOf(needed, meansOf(means, entry?.facts.listed));
+  const lack = lackOf(needed, means);
   if (lack === null) return null;
+  if (verb === 'reinstall' && all.reinstall && isAdopted(all, row?.provided)) {
+    return INSTALLED_INSTEAD;
+  }
   const why = lack === 'machine' ? ': this machine has no means for it' : '';
   return `provider ${provider} cannot ${words.order}${why}`;
 }

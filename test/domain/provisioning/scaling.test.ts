@@ -20,6 +20,7 @@ function machineIn(words: string): Scaled {
       members: has('pool') ? [memberRow({ state: 'active' })] : [],
       deprovision: has('leaving') ? deprovisionAsked() : null,
     },
+    isAdopted: has('adopted'),
   };
 }
 const scaled = (machines: number, words: readonly string[], target: number | null = null) =>
@@ -47,8 +48,11 @@ test('the least useful machines go first, and the youngest of them', () => {
   expect(chosen(4, FLEET)).toHaveLength(2);
 });
 
-test('nobody chooses a machine that is preserved, in a conflict or handed over', () => {
+test('nobody chooses a machine that is preserved, adopted, in a conflict or handed over', () => {
   const kept = ['p 1 Running preserve', 'q 1 Quarantined conflict', 'h 1 HandedOver'];
+  expect(chosen(1, ['a 9 Running pool', 'd 1 Quarantined adopted'])).toEqual([
+    'a: it is among the youngest',
+  ]);
   expect(chosen(3, [...kept, 'a 9 Running pool'])).toEqual(['a: it is among the youngest']);
   expect(chosen(2, [...kept, 'a 9 Running pool'])).toContain(
     'only 1 of 4 machines may be given back',

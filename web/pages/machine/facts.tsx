@@ -24,6 +24,7 @@ export function Facts({ machine }: { readonly machine: Machine }) {
     [labels.status, machine.status],
     [labels.power, machine.power],
     [labels.heard, machine.lastHeartbeatAtMs !== null && <Ago atMs={machine.lastHeartbeatAtMs} />],
+    [labels.adopted, machine.adopted && texts.machine.adopted],
     [labels.created, machine.createdAtMs !== null && <Moment atMs={machine.createdAtMs} />],
     [labels.agentStarted, machine.agent !== null && <Moment atMs={machine.agent.startedAtMs} />],
     [labels.agentKey, mono(machine.agent?.publicKey ?? null)],

@@ -1,4 +1,5 @@
 import type { FleetCall, FleetProvider, OperationRef } from '../../../adapters/provider/port.ts';
+import { capabilitiesFor } from '../../../domain/provisioning/adoption.ts';
 import {
   AmbiguousCommit,
   codeOf,
@@ -54,7 +55,7 @@ export async function askProvider(
   const { deps, slot, work, provider, provided, attempt, signal } = given;
   const { step } = attempt;
   const name = provided.provider;
-  if (!provider.capabilities[call]) {
+  if (!capabilitiesFor(provider.capabilities, provided)[call]) {
     throw new ProviderError('not-implemented', `provider ${name} lacks the capability ${call}`);
   }
   // A call on trial must be made, because others wait for its result.

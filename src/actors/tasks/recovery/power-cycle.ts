@@ -118,7 +118,7 @@ const LEFT_OFF = 'the machine is left switched off';
  */
 export async function leaveSwitchedOn(claimed: Claimed<RecoverDeps>): Promise<boolean> {
   const { deps, slot, provider, row, signal } = claimed;
-  const means = meansOf(provider.capabilities, deps.facts().get(slot)?.listed);
+  const means = meansOf(provider.capabilities, { row, listed: deps.facts().get(slot)?.listed });
   if (lackOf('power', means) !== null || !row.recovery) return !isAskedOff(claimed);
   try {
     if (!isAskedOff(claimed) && !(await isSeenOff(claimed))) return true;

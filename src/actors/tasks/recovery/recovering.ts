@@ -140,7 +140,7 @@ export function circumstancesOf({ deps, slot, row, provider }: Circumstanced): L
   const nowMs = deps.nowMs();
   const { holds = [], listed } = deps.facts().get(slot) ?? {};
   return {
-    means: meansOf(provider.capabilities, listed),
+    means: meansOf(provider.capabilities, { row, listed }),
     policy: deps.ladder(provider.name),
     preserved: isHeld(row, 'preserve', { holds, nowMs }),
     nowMs,

@@ -112,7 +112,7 @@ function repeatedKeys(json: string): string[] {
 /** SSH fields of an inventory entry. */
 export interface HostEntry {
   readonly id: string;
-  /** IPv4 or IPv6. */
+  /** IPv4 or IPv6; empty: the vendor reports it. */
   readonly address: string;
   readonly sshUser: string | null;
   readonly sshPort: number | null;
@@ -168,11 +168,13 @@ export function idField(lengthMax: number) {
   );
 }
 
-type HostFields = z.output<z.ZodObject<typeof HOST_FIELDS>>;
+type HostFields = Omit<z.output<z.ZodObject<typeof HOST_FIELDS>>, 'Addr'> & {
+  readonly Addr?: string | undefined;
+};
 
 export const hostOf = (id: string, told: HostFields): HostEntry => ({
   id,
-  address: told.Addr,
+  address: told.Addr ?? '',
   sshUser: told.SshUser ?? null,
   sshPort: told.SshPort ?? null,
   hostKey: told.HostKey === undefined ? null : blobOf(told.HostKey),
@@ -186,7 +188,7 @@ export const hostFaults = (
 ): string[] => [
   ...entries.flatMap((entry) => passwordFaults(entry, passwords)),
   ...repeated(entries, 'ID', ({ id }) => id),
-  ...repeated(entries, 'Addr', peerOf),
+  ...repeated(entries, 'Addr', (entry) => (entry.address === '' ? null : peerOf(entry))),
 ];
 
 /** A password is sent only to a machine with a known host key. */

@@ -181,10 +181,10 @@ const refused = (error: UsageError | ProviderError): ProviderError =>
     ? new ProviderError('invalid', error.message, { cause: error })
     : error;
 
-/** Settings of all drivers whose machines are in a list. */
-export const inventorySettings = (around: Surroundings) => ({
-  inventory: leaf
-    .text('Location of the list of machines: JSON, read again periodically.', {
+/** Where a list of machines is: an absolute path or a URL in the program. */
+export const inventoryLocation = (meaning: string, around: Surroundings) =>
+  leaf
+    .text(meaning, {
       matches: /^(file:.+|https?:\/\/[^\s@]+)$/,
       type: 'file:<path>, or an https URL without credentials',
     })
@@ -196,7 +196,14 @@ export const inventorySettings = (around: Surroundings) => ({
           '(plain http is allowed from loopback only)',
       },
     )
-    .transform((text) => (text.startsWith('file:') ? pathOf(text, around.baseDirectory) : text)),
+    .transform((text) => (text.startsWith('file:') ? pathOf(text, around.baseDirectory) : text));
+
+/** Settings of all drivers whose machines are in a list. */
+export const inventorySettings = (around: Surroundings) => ({
+  inventory: inventoryLocation(
+    'Location of the list of machines: JSON, read again periodically.',
+    around,
+  ),
   refresh: leaf.duration('Interval at which the list is read again.', 1_000).prefault('5m'),
   sshUser: leaf.text('User to log in as, where an entry names none.').prefault('root'),
   sshPasswords: z
@@ -207,6 +214,10 @@ export const inventorySettings = (around: Surroundings) => ({
     .prefault(22),
   probeTimeout: leaf.duration('Time limit of a probe.').prefault('3s'),
 });
+
+/** What happens to a machine of a list that is given back. */
+export const LETTING_GO =
+  'its agent is stopped and Shepherd lets go of it; its system and its disks stay as they are';
 
 /** A name that entries refer to. */
 export const NAME = z
@@ -232,24 +243,25 @@ export async function complaintsAboutInventory(
   inventory: string,
   parse: (content: string) => readonly InventoryEntry[],
   policy: HostKeyPolicy,
+  key = 'inventory',
 ): Promise<readonly SettingComplaint[]> {
   if (isPage(inventory)) return [];
   try {
     const reading = await fileSource(inventory).read(new AbortController().signal);
     const keyless = parse(reading?.content ?? '').filter(({ hostKey }) => hostKey === null);
-    return policy === 'strict' && keyless.length > 0 ? [keysMissing(keyless)] : [];
+    return policy === 'strict' && keyless.length > 0 ? [keysMissing(keyless, key)] : [];
   } catch (error) {
     if (!(error instanceof UsageError) && !isProviderError(error)) throw error;
     const message = `is ${inventory}: ${explain(error)}; correct the file`;
-    return [{ key: 'inventory', message }];
+    return [{ key, message }];
   }
 }
 
-function keysMissing(entries: readonly { readonly id: string }[]): SettingComplaint {
+function keysMissing(entries: readonly { readonly id: string }[], key: string): SettingComplaint {
   const names = entries.slice(0, NAMES_SHOWN).map(({ id }) => id);
   const more = entries.length > names.length ? ` and ${entries.length - names.length} more` : '';
   return {
-    key: 'inventory',
+    key,
     message:
       `names no HostKey for ${names.join(', ')}${more}, and hostKeyPolicy is strict: no agent is ` +
       'started there, unless a key was pinned before; add a HostKey to their entries',

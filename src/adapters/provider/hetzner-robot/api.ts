@@ -30,6 +30,7 @@ const server = z
     server_name: z.string().default(''),
     server_ip: z.string().optional(),
     server_ipv6_net: z.string().optional(),
+    ip: z.array(z.string()).optional().catch(undefined),
     product: z.string().optional(),
     dc: z.string().optional(),
     status: z.string().default(''),
@@ -43,6 +44,8 @@ const server = z
     name: raw.server_name,
     ipv4: raw.server_ip || null,
     ipv6Net: raw.server_ipv6_net || null,
+    /** Single addresses; not those of networks. */
+    ips: raw.ip ?? [],
     product: raw.product ?? '',
     location: raw.dc ?? null,
     isReady: raw.status === 'ready',

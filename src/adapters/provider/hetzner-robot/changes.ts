@@ -1,6 +1,6 @@
 import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
 import { SECRET_TAG, TAG_PREFIX, type Tags } from '../../../domain/provisioning/provider-tags.ts';
-import { sleep } from '../../clock/port.ts';
+import { sleep, type Clock } from '../../clock/port.ts';
 import type { CallOptions, OperationRef, Provider, ReinstallRequest } from '../port.ts';
 import type { Sending } from './client.ts';
 import type { Install } from './creation.ts';
@@ -46,6 +46,11 @@ export function createBackground(
     },
   };
 }
+/** Robot has no names for resets. */
+export const refOf = (what: string, id: string, clock: Pick<Clock, 'now'>): OperationRef => ({
+  operationRef: `${what}/${id}/${new Date(clock.now()).toISOString()}`,
+});
+
 type Changes = Required<
   Pick<Provider, 'setTags' | 'rebootMachine' | 'setPower' | 'reinstallMachine'>
 >;
@@ -54,47 +59,12 @@ const POWER_WAIT_MS = 60_000;
 /** Any other word may describe a running server. */
 const OFF = /^((shut|powered|switched)[ _-]?)?off$|^stopped$|^not running$/i;
 
-/** Changes to our machines that keep them. */
-export function createChanges(
-  parts: RobotParts,
-  more: {
-    readonly showing: Showing;
-    readonly trip: RescueTrip;
-    readonly resets: Resets;
-    readonly install: Install;
-    /** Checks an installation once; returns the claim as it is afterwards. */
-    readonly lookAt: (claim: Claim, signal: AbortSignal) => Promise<Claim>;
-    /** Continues after the call until done or until the provider stops. */
-    readonly inBackground: (server: number, work: (signal: AbortSignal) => Promise<void>) => void;
-  },
-): Changes {
-  const { config, client, servers, claims, clock, log, locks } = parts;
-  const { showing, trip, resets, install, lookAt, inBackground } = more;
+/** Buttons of servers, whoever installed them. */
+export function createButtons(
+  { client, clock, log }: Pick<RobotParts, 'client' | 'clock' | 'log'>,
+  resets: Resets,
+) {
   const toldStatuses = new Set<string>();
-
-  const refOf = (what: string, id: string): OperationRef => ({
-    operationRef: `${what}/${id}/${new Date(clock.now()).toISOString()}`,
-  });
-
-  /** Must not disturb an installation, so checks first whether it has ended. */
-  async function findSettled(id: string, how: Sending): Promise<OwnServer> {
-    const { server, claim: before } = await showing.find(id, how);
-    const isInstalling = before?.phase === 'installing';
-    const claim = isInstalling ? await lookAt(before, how.signal) : before;
-    if (claim?.phase !== 'installing') return { server, claim };
-    throw new ProviderError('conflict', `server ${server.number} is being installed`);
-  }
-
-  async function reboot(id: string, mode: 'graceful' | 'force', how: Sending): Promise<void> {
-    const found = await findSettled(id, how);
-    const { number } = found.server;
-    const sending = { ...how, urgent: mode === 'force' };
-    const type = await resets.choose(number, mode === 'force' ? ['hw'] : ['sw', 'hw'], sending);
-    // If the rescue system is armed but not about to be used, the reboot would start it.
-    const isOnItsWay = found.claim?.phase === 'rescue' && !isBrokenOff(found.claim);
-    if (!isOnItsWay) await resets.disarm(number, sending);
-    await client.reset(number, type, sending);
-  }
 
   function tellStatus(status: string | null): void {
     const text = status ?? 'none';
@@ -120,34 +90,95 @@ export function createChanges(
     return false;
   }
 
-  /**
-   * Pressing the button of a running machine shuts it down. So nothing is switched if Robot cannot
-   * tell whether the machine runs.
-   */
+  return {
+    /** @param ready awaited just before the reset. */
+    async reboot(
+      server: number,
+      mode: 'graceful' | 'force',
+      how: Sending,
+      ready: (how: Sending) => Promise<void>,
+    ): Promise<void> {
+      const sending = { ...how, urgent: mode === 'force' };
+      const type = await resets.choose(server, mode === 'force' ? ['hw'] : ['sw', 'hw'], sending);
+      await ready(sending);
+      await client.reset(server, type, sending);
+    },
+    /**
+     * Pressing the button of a running machine shuts it down. So nothing is switched if Robot
+     * cannot tell whether the machine runs.
+     * @param ready awaited just before the server is switched on.
+     */
+    async switchPower(
+      number: number,
+      want: 'on' | 'off',
+      how: Sending,
+      ready: (how: Sending) => Promise<void>,
+    ): Promise<void> {
+      const { types } = await client.resetOptions(number, how);
+      if (!types.includes('power') || !types.includes('power_long')) {
+        throw new ProviderError('not-implemented', `server ${number} cannot be switched`);
+      }
+      const running = await isRunning(number, how);
+      if (running === null) {
+        const what = `Robot cannot tell whether server ${number} runs, so its power is not switched`;
+        throw new ProviderError('not-implemented', what);
+      }
+      if (running === (want === 'on')) return;
+      if (want === 'on') await ready(how);
+      try {
+        await client.reset(number, want === 'on' ? 'power' : 'power_long', how);
+      } catch (error) {
+        const mayBe = isProviderError(error) && error.outcome === 'unknown';
+        if (!mayBe || !(await awaitPower(number, want, how))) throw error;
+        return;
+      }
+      if (await awaitPower(number, want, how)) return;
+      const what = `server ${number} was switched ${want}, but Robot does not show it`;
+      throw new ProviderError('transient', what, { outcome: 'unknown' });
+    },
+  };
+}
+export type Buttons = ReturnType<typeof createButtons>;
+
+/** Changes to our machines that keep them. */
+export function createChanges(
+  parts: RobotParts,
+  more: {
+    readonly showing: Showing;
+    readonly trip: RescueTrip;
+    readonly resets: Resets;
+    readonly buttons: Buttons;
+    readonly install: Install;
+    /** Checks an installation once; returns the claim as it is afterwards. */
+    readonly lookAt: (claim: Claim, signal: AbortSignal) => Promise<Claim>;
+    /** Continues after the call until done or until the provider stops. */
+    readonly inBackground: (server: number, work: (signal: AbortSignal) => Promise<void>) => void;
+  },
+): Changes {
+  const { config, servers, claims, clock, locks } = parts;
+  const { showing, trip, resets, buttons, install, lookAt, inBackground } = more;
+
+  /** Must not disturb an installation, so checks first whether it has ended. */
+  async function findSettled(id: string, how: Sending): Promise<OwnServer> {
+    const { server, claim: before } = await showing.find(id, how);
+    const isInstalling = before?.phase === 'installing';
+    const claim = isInstalling ? await lookAt(before, how.signal) : before;
+    if (claim?.phase !== 'installing') return { server, claim };
+    throw new ProviderError('conflict', `server ${server.number} is being installed`);
+  }
+
+  async function reboot(id: string, mode: 'graceful' | 'force', how: Sending): Promise<void> {
+    const { server, claim } = await findSettled(id, how);
+    // If the rescue system is armed but not about to be used, the reboot would start it.
+    const isOnItsWay = claim?.phase === 'rescue' && !isBrokenOff(claim);
+    await buttons.reboot(server.number, mode, how, async (sending) => {
+      if (!isOnItsWay) await resets.disarm(server.number, sending);
+    });
+  }
+
   async function switchPower(id: string, want: 'on' | 'off', how: Sending): Promise<void> {
-    const found = await findSettled(id, how);
-    const { number } = found.server;
-    const { types } = await client.resetOptions(number, how);
-    if (!types.includes('power') || !types.includes('power_long')) {
-      throw new ProviderError('not-implemented', `server ${number} cannot be switched`);
-    }
-    const running = await isRunning(number, how);
-    if (running === null) {
-      const what = `Robot cannot tell whether server ${number} runs, so its power is not switched`;
-      throw new ProviderError('not-implemented', what);
-    }
-    if (running === (want === 'on')) return;
-    if (want === 'on') await resets.disarm(number, how);
-    try {
-      await client.reset(number, want === 'on' ? 'power' : 'power_long', how);
-    } catch (error) {
-      const mayBe = isProviderError(error) && error.outcome === 'unknown';
-      if (!mayBe || !(await awaitPower(number, want, how))) throw error;
-      return;
-    }
-    if (await awaitPower(number, want, how)) return;
-    const what = `server ${number} was switched ${want}, but Robot does not show it`;
-    throw new ProviderError('transient', what, { outcome: 'unknown' });
+    const { number } = (await findSettled(id, how)).server;
+    await buttons.switchPower(number, want, how, (sending) => resets.disarm(number, sending));
   }
 
   /** Creates a claim again for a machine of which only the name is left. */
@@ -192,11 +223,11 @@ export function createChanges(
     },
     async rebootMachine(id, mode, how) {
       await reboot(id, mode, how);
-      return refOf(`reboot-${mode}`, id);
+      return refOf(`reboot-${mode}`, id, clock);
     },
     async setPower(id, want, how) {
       await switchPower(id, want, how);
-      return refOf(`power-${want}`, id);
+      return refOf(`power-${want}`, id, clock);
     },
     async reinstallMachine(id, request, how: CallOptions) {
       const { server } = await showing.find(id, how);
@@ -210,7 +241,7 @@ export function createChanges(
         });
       };
       await locks.alone(String(server.number), how.signal, { what: WAITING, task });
-      return refOf('reinstall', id);
+      return refOf('reinstall', id, clock);
     },
   };
 }

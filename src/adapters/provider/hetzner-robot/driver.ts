@@ -1,17 +1,29 @@
 import { asUnknown } from '../../driver-kit/errors.ts';
 import { ProviderError } from '../../../domain/errors.ts';
+import {
+  complaintsAboutAdoption,
+  givingBackWith,
+} from '../../driver-kit/inventory/adopted-list.ts';
+import { createAdoption } from '../../driver-kit/inventory/adoption.ts';
 import { inLifetime } from '../../driver-kit/in-lifetime.ts';
 import { providerLog } from '../../driver-kit/provider-log.ts';
 import { createLifetime, createLocks } from '../../driver-kit/time-limit.ts';
 import type { Capabilities, Provider, Driver, DriverContext } from '../port.ts';
-import { createBackground, createChanges } from './changes.ts';
+import { createRobotAdoption, ROBOT_NAMING } from './adopted.ts';
+import { createBackground, createButtons, createChanges, type Buttons } from './changes.ts';
 import { createRobotClient } from './client.ts';
 import { createCreation, createInstall } from './creation.ts';
 import { createGiveBack, sweepLeftovers } from './give-back.ts';
 import { hostnameOf, serverOfSlot } from './mapping.ts';
 import { createClaimStore, createServers, type RobotParts } from './parts.ts';
-import { createRescueTrip, createResets } from './rescue.ts';
-import { nested, robotSchema, type RobotConfig, type RobotSettings } from './settings.ts';
+import { createRescueTrip, createResets, type Resets } from './rescue.ts';
+import {
+  isInstalling,
+  nested,
+  robotSchema,
+  type RobotConfig,
+  type RobotSettings,
+} from './settings.ts';
 import { createOurKey, createSystems } from './systems.ts';
 import { createShowing, createWatch } from './view.ts';
 
@@ -21,7 +33,8 @@ import { createShowing, createWatch } from './view.ts';
  */
 function createRobotProvider(settings: RobotSettings, context: DriverContext): Provider {
   const { name, instanceSetId, records, clock, log, shell } = context;
-  const config: RobotConfig = { ...settings, name, instanceSetId };
+  const prefixes = isInstalling(settings) ? settings : null;
+  const config: RobotConfig = { ...settings, ...(prefixes ?? NO_NAMES), name, instanceSetId };
   const client = createRobotClient(settings, context);
   const lifetime = createLifetime();
   const freshMs = () => config.listCache * Math.max(1, context.daemons());
@@ -37,6 +50,42 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
     locks: createLocks(),
   };
   const resets = createResets(parts);
+  const buttons = createButtons(parts, resets);
+  const installing = prefixes && createInstalling(parts, { resets, buttons, lifetime });
+  if (settings.adopt === undefined) return inLifetime(lifetime, installing!);
+  const vendor = createRobotAdoption(parts, { buttons, resets, prefixes });
+  const { maxConcurrency } = CAPABILITIES;
+  const { adopt, sshPort } = settings;
+  const options = { ...settings, adopt, sshPort, limits: { maxConcurrency } };
+  const both = createAdoption(vendor, options, context, installing);
+  return inLifetime(lifetime, {
+    ...both,
+    async stop() {
+      const stopped = lifetime.stop();
+      client.stop();
+      await both.stop();
+      await stopped;
+    },
+  });
+}
+
+/** Never used without installations. */
+const NO_NAMES = { namePrefix: '', freePrefix: '', sshKeyName: '' };
+
+/** Servers that are free, or that we installed. */
+function createInstalling(
+  parts: RobotParts,
+  {
+    resets,
+    buttons,
+    lifetime,
+  }: {
+    readonly resets: Resets;
+    readonly buttons: Buttons;
+    readonly lifetime: ReturnType<typeof createLifetime>;
+  },
+): Provider {
+  const { config, client } = parts;
   const trip = createRescueTrip(parts, resets);
   const install = createInstall(parts);
   const showing = createShowing(parts);
@@ -48,12 +97,13 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
     showing,
     trip,
     resets,
+    buttons,
     install,
     lookAt: watch.look,
     inBackground: background.run,
   });
 
-  return inLifetime(lifetime, {
+  return {
     capabilities: CAPABILITIES,
     async listMachines(_filter, call) {
       watch.begin();
@@ -104,7 +154,7 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
       await stopped;
       await background.ended();
     },
-  });
+  };
 }
 
 const CAPABILITIES: Capabilities = {
@@ -132,8 +182,11 @@ export const hetznerRobotDriver: Driver<RobotSettings> = {
   name: 'hetzner-robot',
   settings: robotSchema,
   open: createRobotProvider,
+  check: (own) => complaintsAboutAdoption(own, ROBOT_NAMING),
   overlaps(one, other) {
+    if (one.adopt !== undefined && one.adopt === other.adopt) return 'adopt';
     if (one.baseUrl !== other.baseUrl || areOfTwoAccounts(one, other)) return null;
+    if (!isInstalling(one) || !isInstalling(other)) return null;
     if (nested(one.namePrefix, other.namePrefix)) return 'namePrefix';
     const crossing =
       nested(one.freePrefix, other.freePrefix) ||
@@ -141,9 +194,11 @@ export const hetznerRobotDriver: Driver<RobotSettings> = {
       nested(one.namePrefix, other.freePrefix);
     return crossing ? 'freePrefix' : null;
   },
-  givingBack:
+  givingBack: givingBackWith(
     'the server boots into the rescue system, the signatures of all its drives are removed (unless wipe: ' +
-    'none), and its name says that it is free; the server stays in the account, and is paid for',
+      'none), and its name says that it is free; the server stays in the account, and is paid for',
+    isInstalling,
+  ),
 };
 
 /**

@@ -73,6 +73,23 @@ export function createResets({
       }
     },
     /**
+     * Makes sure that a reboot leads to the system on the disks, and changes nothing for it: what
+     * is armed on an adopted server is somebody's.
+     * @throws {ProviderError} `conflict`: something else is armed.
+     */
+    async requireUnarmed(server: number, how: Sending): Promise<void> {
+      const { isRescueArmed, others } = await client
+        .bootState(server, how)
+        .catch((error: unknown) => {
+          if (!isProviderError(error, 'not-implemented')) throw error;
+          return { isRescueArmed: false, others: [] };
+        });
+      const armed = [...(isRescueArmed ? ['rescue'] : []), ...others];
+      if (armed.length === 0) return;
+      const what = `the next boot of server ${server} would start what somebody ordered in Robot (${armed.join(', ')}); it is adopted, and is not reset until that is cancelled there, or has expired`;
+      throw new ProviderError('conflict', what);
+    },
+    /**
      * Presses the button. The claim already records it, so that a later attempt waits. If Robot
      * definitely did not press it, the claim is restored.
      */

@@ -2,6 +2,11 @@ import { z } from 'zod';
 import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
 import { baseUrlFault } from '../../driver-kit/errors.ts';
+import {
+  adoptionSettings,
+  adoptsOnly,
+  installationNeeds,
+} from '../../driver-kit/inventory/adopted-list.ts';
 import { CLASS_NAMES } from './api.ts';
 
 const PREFIX = {
@@ -49,6 +54,23 @@ const drives = () =>
         'Drives for a new system; `{ "321": ["eui.…"] }` for a server with additional drives.',
     });
 
+/** Keys that installations need; a provider that only adopts servers has none of them. */
+const INSTALLING = {
+  namePrefix: () =>
+    leaf.text('Prefix of the names of our servers; used by this instance set only.', PREFIX),
+  freePrefix: () =>
+    leaf.text(
+      'Prefix of the names of servers that may be used; used by this instance set only.',
+      PREFIX,
+    ),
+  sshKeyName: () =>
+    leaf.text('Name of our SSH key in Robot.', {
+      matches: /^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,99}$/,
+      type: 'a name of at most 100 letters, digits, spaces and ._@-',
+    }),
+};
+const INSTALLATION = [...Object.keys(INSTALLING), 'image', 'imageUrl'];
+
 const fields = (around: Surroundings) =>
   z.strictObject({
     baseUrl: leaf
@@ -59,15 +81,10 @@ const fields = (around: Surroundings) =>
       matches: /^[^\s:]+$/,
       type: 'a user name without a colon',
     }),
+    ...adoptionSettings(around),
     password: leaf.secret('Password of the web-service user.', around),
-    namePrefix: leaf.text(
-      'Prefix of the names of our servers; used by this instance set only.',
-      PREFIX,
-    ),
-    freePrefix: leaf.text(
-      'Prefix of the names of servers that may be used; used by this instance set only.',
-      PREFIX,
-    ),
+    namePrefix: INSTALLING.namePrefix().optional(),
+    freePrefix: INSTALLING.freePrefix().optional(),
     servers: z
       .array(z.int().min(1).max(999_999_999), { error: 'give a list of server numbers' })
       .min(1, { error: 'has no server; leave it out for all servers' })
@@ -77,10 +94,7 @@ const fields = (around: Surroundings) =>
         description: 'The only servers to list and change; absent: all.',
       })
       .optional(),
-    sshKeyName: leaf.text('Name of our SSH key in Robot.', {
-      matches: /^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,99}$/,
-      type: 'a name of at most 100 letters, digits, spaces and ._@-',
-    }),
+    sshKeyName: INSTALLING.sshKeyName().optional(),
     rescueKeyFile: z
       .never({
         error:
@@ -151,18 +165,18 @@ const fields = (around: Surroundings) =>
 
 /** Keys of a provider with driver `hetzner-robot`, as in the file. */
 export const robotSchema = (around: Surroundings) =>
-  fields(around)
+  installationNeeds(fields(around), INSTALLING, INSTALLATION)
     .refine(({ baseUrl }) => !/^http:/i.test(baseUrl) || baseUrlFault(baseUrl, false) === false, {
       when: ({ value }) => typeof (value as { baseUrl?: unknown })?.baseUrl === 'string',
       path: ['baseUrl'],
       error: 'would send the password unencrypted; give an https URL (http is for loopback only)',
     })
-    .refine(({ namePrefix, freePrefix }) => !nested(namePrefix, freePrefix), {
+    .refine(({ namePrefix, freePrefix }) => !nested(namePrefix!, freePrefix!), {
       when: ({ value }) => areTexts(value, 'namePrefix', 'freePrefix'),
       path: ['freePrefix'],
       error: 'and namePrefix overlap; neither may be a prefix of the other',
     })
-    .refine(namesOneImage, {
+    .refine((value) => adoptsOnly(value, INSTALLATION) || namesOneImage(value), {
       when: () => true,
       path: ['image'],
       error: 'needs a file in the image folder, or imageUrl; give exactly one of them',
@@ -188,8 +202,15 @@ export const nested = (one: string, other: string): boolean =>
 /** Keys of a provider with driver `hetzner-robot`, as parsed. */
 export type RobotSettings = z.output<ReturnType<typeof robotSchema>>;
 
+type InstallingKey = keyof typeof INSTALLING;
+/** Whether the provider installs servers; otherwise it only adopts some. */
+export const isInstalling = (
+  settings: RobotSettings,
+): settings is RobotSettings & Record<InstallingKey, string> => settings.freePrefix !== undefined;
+
 /** One configured account, as the driver uses it. */
-export interface RobotConfig extends RobotSettings {
+export interface RobotConfig
+  extends Omit<RobotSettings, InstallingKey>, Readonly<Record<InstallingKey, string>> {
   /** Name of the provider in slots, BMDB and metrics. */
   readonly name: string;
   /** `xxxxx-xxxxx-xxxxxxxxxxxxxxx`: marks our servers. */

@@ -14,21 +14,20 @@ import { isPassing, type ObservedServer } from './view.ts';
 /** Delays between checks whether a request without an answer succeeded. */
 const LOOKS_AFTER_MS = Array.from({ length: 6 }, () => 10_000);
 
-/** Changes to our servers that keep their system. */
-export function createChanges(config: LatitudeConfig, deps: LatitudeParts) {
-  const { routes, writer, view, clock } = deps;
-
+/** Actions on servers, whoever installed them. */
+export function createActions({ routes }: Pick<LatitudeParts, 'routes'>) {
   /**
    * Sends an action once; if a transient state refuses it, it may succeed later.
    * @param isSeen whether a server shows the action's effect, if that is visible.
    */
   async function act(
     call: Call,
-    { server, record }: { readonly server: Server; readonly record: MarkRecord },
+    { server, isYoung }: Actionable,
     action: Action,
-    { beforeSending }: CallOptions,
+    { beforeSending }: Pick<CallOptions, 'beforeSending'>,
     isSeen?: (server: Server) => boolean,
   ): Promise<void> {
+    if (isPassing(server.status ?? '')) throw notWhile(server);
     try {
       await mutate(call, {
         endpoint: 'PostAction',
@@ -39,13 +38,47 @@ export function createChanges(config: LatitudeConfig, deps: LatitudeParts) {
         repeatsMax: 0,
       });
     } catch (error) {
-      const isYoung = clock.now() - record.writtenAtMs < config.staleOn;
-      const mayPass = isPassing(server.status ?? '') || isYoung || server.status === 'off';
+      const mayPass = isYoung || server.status === 'off';
       const isHeld = isProviderError(error, 'invalid', 'transient') && error.outcome === 'not-done';
       if (isHeld && error.answer?.status === 422 && mayPass) throw notWhile(server, error);
       throw error;
     }
   }
+
+  return {
+    /** The API has only one kind of reboot; a server that is off is switched on. */
+    reboot: (call: Call, seen: Actionable, how: Pick<CallOptions, 'beforeSending'>) =>
+      act(call, seen, seen.server.status === 'off' ? 'power_on' : 'reboot', how),
+    async power(
+      call: Call,
+      seen: Actionable,
+      want: 'on' | 'off',
+      how: Pick<CallOptions, 'beforeSending'>,
+    ): Promise<void> {
+      if (seen.server.status === want) return;
+      await act(call, seen, `power_${want}`, how, (server) => server.status === want);
+    },
+  };
+}
+export type Actions = ReturnType<typeof createActions>;
+
+interface Actionable {
+  readonly server: Server;
+  /** An installation was requested a moment ago, so a refusal may pass. */
+  readonly isYoung: boolean;
+}
+
+/** Changes to our servers that keep their system. */
+export function createChanges(
+  config: LatitudeConfig,
+  deps: LatitudeParts & { readonly actions: Actions },
+) {
+  const { writer, view, actions, clock } = deps;
+
+  const ours = async (call: Call, id: string, how: CallOptions): Promise<Actionable> => {
+    const { server, record } = await view.getOurs(call, id, how);
+    return { server, isYoung: clock.now() - record.writtenAtMs < config.staleOn };
+  };
 
   /** Replaces our keys and keeps all others. */
   const withOurs = (before: Tags, tags: Tags): Tags => ({
@@ -66,20 +99,10 @@ export function createChanges(config: LatitudeConfig, deps: LatitudeParts) {
   }
 
   return {
-    /** The API has only one kind of reboot; a server that is off is switched on. */
-    async reboot(call: Call, id: string, how: CallOptions): Promise<void> {
-      const seen = await view.getOurs(call, id, how);
-      const { status = '' } = seen.server;
-      if (isPassing(status)) throw notWhile(seen.server);
-      await act(call, seen, status === 'off' ? 'power_on' : 'reboot', how);
-    },
-    async power(call: Call, id: string, want: 'on' | 'off', how: CallOptions): Promise<void> {
-      const seen = await view.getOurs(call, id, how);
-      const { status = '' } = seen.server;
-      if (status === want) return;
-      if (isPassing(status)) throw notWhile(seen.server);
-      await act(call, seen, `power_${want}`, how, (server) => server.status === want);
-    },
+    reboot: async (call: Call, id: string, how: CallOptions): Promise<void> =>
+      actions.reboot(call, await ours(call, id, how), how),
+    power: async (call: Call, id: string, want: 'on' | 'off', how: CallOptions): Promise<void> =>
+      actions.power(call, await ours(call, id, how), want, how),
     /** A server with one of our names but no record gets a record, and is ours from then on. */
     async setTags(call: Call, id: string, tags: Tags): Promise<void> {
       const { server, owner, machine } = await view.get(call, id);

@@ -3,9 +3,24 @@ import type { ApiDeps } from '../../driver-kit/terms.ts';
 import type { Call } from '../../driver-kit/call.ts';
 import { createOperations } from '../../driver-kit/api.ts';
 import { isNotFound } from '../../driver-kit/errors.ts';
-import type { CallOptions, Capabilities, DriverMachine, Plan, Provider, Driver } from '../port.ts';
+import {
+  complaintsAboutAdoption,
+  givingBackWith,
+} from '../../driver-kit/inventory/adopted-list.ts';
+import { createAdoption } from '../../driver-kit/inventory/adoption.ts';
+
+import type {
+  CallOptions,
+  Capabilities,
+  Driver,
+  DriverContext,
+  DriverMachine,
+  Plan,
+  Provider,
+} from '../port.ts';
 import { createLatitudeApi } from './api.ts';
-import { createChanges, createReinstallation } from './changes.ts';
+import { createLatitudeAdoption, LATITUDE_NAMING, rememberingList } from './adopted.ts';
+import { createActions, createChanges, createReinstallation } from './changes.ts';
 import { createCreation } from './creation.ts';
 import { createGiveBack } from './give-back.ts';
 import { createOwnership, createSearch } from './ownership.ts';
@@ -28,11 +43,15 @@ import { createServerView } from './view.ts';
  * servers with a slot's name; ours have a user-data record that says so. Makes no request before
  * the first call.
  */
-export function createLatitudeProvider(config: LatitudeConfig, deps: ApiDeps): Provider {
+export function createLatitudeProvider(
+  config: LatitudeConfig,
+  deps: ApiDeps & DriverContext,
+): Provider {
   const { clock, log } = deps;
   const operations = createOperations(createLatitudeApi(config, deps));
   const { begin } = operations;
-  const routes = createRoutes(config);
+  const { routes, recent } = rememberingList(createRoutes(config), clock);
+  const actions = createActions({ routes });
   const records = createStoredRecords(routes, { clock });
   const ownership = createOwnership(config, { routes, clock });
   const systems = createSystems({ routes, clock, log });
@@ -43,7 +62,7 @@ export function createLatitudeProvider(config: LatitudeConfig, deps: ApiDeps): P
   const sshKey = createOurSshKey(config, { routes, clock });
   const shared = { routes, records, ownership, writer, search, view, systems, sshKey, clock, log };
   const create = createCreation(config, shared);
-  const changes = createChanges(config, shared);
+  const changes = createChanges(config, { ...shared, actions });
   const reinstall = createReinstallation(shared);
   const giveBack = createGiveBack(config, shared);
   const prepare = createPreparation(config, shared);
@@ -86,7 +105,7 @@ export function createLatitudeProvider(config: LatitudeConfig, deps: ApiDeps): P
     operationRef: `${action}/${id}/${how.operationId}`,
   });
 
-  return {
+  const creating: Provider = {
     capabilities: CAPABILITIES,
     listMachines: (_filter, how) =>
       runElse(
@@ -150,6 +169,18 @@ export function createLatitudeProvider(config: LatitudeConfig, deps: ApiDeps): P
       runElse('cannot sweep user data', how, (call) => sweeping.sweep(call, dryRun)),
     stop: operations.stop,
   };
+  const { adopt, sshUser, sshPasswords } = config;
+  if (adopt === undefined) return creating;
+  const installs = config.places.length > 0;
+  const isNamed = (hostname?: string) => installs && view.isNamed(hostname);
+  const vendor = createLatitudeAdoption(config, {
+    ...{ operations, routes, recent, actions, clock, isNamed },
+  });
+  const { announces, maxConcurrency } = CAPABILITIES;
+  const limits = { announces: announces === true, maxConcurrency };
+  const options = { adopt, sshUser, sshPasswords, sshPort: 22, limits };
+  const both = createAdoption(vendor, options, deps, installs ? creating : null);
+  return { ...both, stop: operations.stop };
 }
 
 const CAPABILITIES: Capabilities = {
@@ -181,9 +212,10 @@ export const latitudeDriver: Driver<LatitudeSettings> = {
         'new machines are paid monthly in advance, and a deletion refunds nothing',
       );
     }
-    const { slots, namePrefix } = settings;
+    const { slots = [], namePrefix = '', sshKeyName = '' } = settings;
     const config: LatitudeConfig = {
-      ...{ ...settings, name, instanceSetId, places: placesOf(slots, namePrefix) },
+      ...{ ...settings, slots, namePrefix, sshKeyName, name, instanceSetId },
+      places: placesOf(slots, namePrefix),
       token: () => settings.token.read(),
       get publicKeyLine() {
         return context.publicKey;
@@ -194,16 +226,21 @@ export const latitudeDriver: Driver<LatitudeSettings> = {
     };
     return createLatitudeProvider(config, context);
   },
+  check: (own) => complaintsAboutAdoption(own, LATITUDE_NAMING),
   overlaps(one, other) {
-    if (one.project === other.project && nested(one.namePrefix, other.namePrefix))
-      return 'namePrefix';
+    if (one.adopt !== undefined && one.adopt === other.adopt) return 'adopt';
+    const [own, others] = [one.namePrefix, other.namePrefix];
+    const isCrossing = own !== undefined && others !== undefined && nested(own, others);
+    if (one.project === other.project && isCrossing) return 'namePrefix';
     // The vendor limits requests per API key, but each provider keeps its own budget.
     const isOneKey = one.baseUrl === other.baseUrl && one.token.read() === other.token.read();
     return isOneKey ? 'token' : null;
   },
-  givingBack:
+  givingBack: givingBackWith(
     'the server is deleted, with everything on its disks; with onDeprovision: schedule it is switched ' +
-    'off, and deleted at the end of its billing cycle',
+      'off, and deleted at the end of its billing cycle',
+    ({ slots }: LatitudeSettings) => slots !== undefined,
+  ),
 };
 
 const nested = (one: string, other: string): boolean =>

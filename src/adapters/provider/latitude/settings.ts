@@ -4,6 +4,7 @@ import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
 import type { ApiTimings } from '../../driver-kit/terms.ts';
 import { baseUrlFault } from '../../driver-kit/errors.ts';
+import { adoptionSettings, installationNeeds } from '../../driver-kit/inventory/adopted-list.ts';
 
 /** A place for a machine in the configuration. */
 export interface ServerSlot {
@@ -57,6 +58,21 @@ export const sameName = (one: string | undefined, other: string): boolean =>
 const PREFIX_MAX = 15;
 const SITE_MAX = 5;
 
+/** Keys that installations need; a provider that only adopts servers has none of them. */
+const INSTALLING = {
+  slots: () => slots(),
+  namePrefix: () =>
+    leaf
+      .text('Prefix of the host names of all machines; used by this instance set only.', {
+        matches: /^[a-z0-9][a-z0-9-]*-$/,
+        type: 'a prefix of lower-case letters, digits and hyphens that ends in a hyphen',
+      })
+      .refine((prefix) => prefix.length <= PREFIX_MAX, {
+        error: `is too long for a host name; give at most ${PREFIX_MAX} characters`,
+      }),
+  sshKeyName: () => leaf.text('Name of our SSH key in the project.'),
+};
+
 const fields = (around: Surroundings) =>
   z.strictObject({
     baseUrl: leaf
@@ -68,15 +84,9 @@ const fields = (around: Surroundings) =>
       matches: /^proj_[A-Za-z0-9]+$/,
       type: 'the id of a project, proj_…, not its slug, which may change',
     }),
-    slots: slots(),
-    namePrefix: leaf
-      .text('Prefix of the host names of all machines; used by this instance set only.', {
-        matches: /^[a-z0-9][a-z0-9-]*-$/,
-        type: 'a prefix of lower-case letters, digits and hyphens that ends in a hyphen',
-      })
-      .refine((prefix) => prefix.length <= PREFIX_MAX, {
-        error: `is too long for a host name; give at most ${PREFIX_MAX} characters`,
-      }),
+    ...adoptionSettings(around),
+    slots: slots().optional(),
+    namePrefix: INSTALLING.namePrefix().optional(),
     os: leaf
       .text('Operating system of new machines, by its slug.', {
         matches: /^[A-Za-z0-9][\w.-]*$/,
@@ -90,7 +100,7 @@ const fields = (around: Surroundings) =>
       )
       .prefault('hourly'),
     raid: leaf.choice(['raid-0', 'raid-1'], 'RAID of the disks of new machines.').optional(),
-    sshKeyName: leaf.text('Name of our SSH key in the project.'),
+    sshKeyName: INSTALLING.sshKeyName().optional(),
     onDeprovision: leaf
       .choice(
         ['delete', 'schedule'],
@@ -145,12 +155,12 @@ function slots() {
 
 /** Keys of a provider with driver `latitude`, as in the file. */
 export const latitudeSchema = (around: Surroundings) =>
-  fields(around)
+  installationNeeds(fields(around), INSTALLING, Object.keys(INSTALLING))
     .refine(({ baseUrl }) => baseUrlFault(baseUrl, false) === false, {
       path: ['baseUrl'],
       error: 'would send the token unencrypted; give an https URL',
     })
-    .superRefine(({ slots: given, namePrefix }, context) => {
+    .superRefine(({ slots: given = [], namePrefix = '' }, context) => {
       const twice = firstTwice(placesOf(given, namePrefix).map(({ hostname }) => hostname));
       if (twice === null) return;
       const message = `gives the host name ${twice} twice; give each plan and site once`;
@@ -159,6 +169,7 @@ export const latitudeSchema = (around: Surroundings) =>
 
 /** Keys of a provider with driver `latitude`, as parsed. */
 export type LatitudeSettings = z.output<ReturnType<typeof latitudeSchema>>;
+type InstallingKey = keyof typeof INSTALLING;
 export type Slots = readonly Readonly<Record<'plan' | 'site', string> & { count: number }>[];
 
 function firstTwice(names: readonly string[]): string | null {
@@ -167,7 +178,9 @@ function firstTwice(names: readonly string[]): string | null {
 }
 
 /** One configured project. */
-export interface LatitudeConfig extends Omit<LatitudeSettings, 'token'> {
+export interface LatitudeConfig extends Omit<LatitudeSettings, 'token' | InstallingKey> {
+  readonly namePrefix: string;
+  readonly sshKeyName: string;
   /** Name of the provider in slots, BMDB and metrics. */
   readonly name: string;
   readonly instanceSetId: string;

@@ -115,7 +115,7 @@ function tagsOf(owner: Owner): Tags {
   return isLeaving(owner) ? { ...tags, [SET_ID_TAG]: DISPUTED } : tags;
 }
 
-function addressOf({ primary_ipv4: v4 = '', primary_ipv6: v6 = '' }: Server): string | null {
+export function addressOf({ primary_ipv4: v4 = '', primary_ipv6: v6 = '' }: Server): string | null {
   if (isIPv4(v4)) return v4;
   const [bare = ''] = v6.split('/');
   return isIPv6(bare) && !bare.includes('%') ? `[${bare}]` : null;

@@ -1,4 +1,4 @@
-import { complaintsAboutInventory } from '../../driver-kit/inventory/inventory.ts';
+import { complaintsAboutInventory, LETTING_GO } from '../../driver-kit/inventory/inventory.ts';
 import type { Driver } from '../port.ts';
 import { parserFor } from './entries.ts';
 import { createRedfishProvider } from './redfish-provider.ts';
@@ -18,8 +18,9 @@ export const redfishDriver: Driver<Settings> = {
     ),
   // The machines existed before us, and the inventory can give a key.
   hostKeyPolicy: 'strict',
-  givingBack:
-    'its agent is stopped and Shepherd lets go of it. Where machines are installed (install), it is switched ' +
-    'off; its disks stay as they are. Elsewhere its system, its disks and its power stay as they are',
+  givingBack: ({ install }) =>
+    install
+      ? 'it is switched off, and Shepherd lets go of it; its disks stay as they are'
+      : LETTING_GO,
   overlaps: (one, other) => (one.inventory === other.inventory ? 'inventory' : null),
 };

@@ -5,6 +5,7 @@ import type { Driver } from '../port.ts';
 import {
   complaintsAboutInventory,
   inventorySettings,
+  LETTING_GO,
 } from '../../driver-kit/inventory/inventory.ts';
 import { parserFor } from './entries.ts';
 import { complaintsAboutResets, resetsSettings } from './resets/settings.ts';
@@ -52,7 +53,6 @@ export const staticDriver: Driver<z.output<ReturnType<typeof settings>>> = {
   ],
   // The machines may be anywhere, and the list can give a key.
   hostKeyPolicy: 'strict',
-  givingBack:
-    'its agent is stopped and Shepherd lets go of it; its system and its disks stay as they are',
+  givingBack: () => LETTING_GO,
   overlaps: (one, other) => (one.inventory === other.inventory ? 'inventory' : null),
 };

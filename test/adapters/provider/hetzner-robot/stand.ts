@@ -219,6 +219,7 @@ export async function startStand(options: RobotStandOptions = {}) {
   return {
     ...{
       clock,
+      network,
       fake,
       records,
       log,

@@ -152,7 +152,7 @@ export async function startStand(
 
   return {
     ...journalOf(fake),
-    ...{ fake, clock, log, open, run, free, fleet, orderFor, api, write },
+    ...{ fake, clock, network, log, open, run, free, fleet, orderFor, api, write },
     wait: (forMs: number) => advance(clock, forMs),
     /** Awaits a call that must fail with this error. */
     fails: (call: Promise<unknown>, error: object) =>
