@@ -69,6 +69,7 @@ export default defineConfig({
       },
       { extends: true, test: { name: 'real', include: [...files.real] } },
       { extends: true, test: { name: 'night', include: [...files.night], isolate: true } },
+      { extends: true, test: { name: 'long', include: [...files.long], isolate: true } },
     ],
   },
 });

@@ -66,7 +66,7 @@ const WATCHED: Readonly<Record<string, string>> = {
   machine_agent_heartbeat: 'DELETE',
 };
 
-export async function installAudit({ sql }: RestartablePostgres): Promise<void> {
+export async function installAudit({ sql }: Pick<RestartablePostgres, 'sql'>): Promise<void> {
   await sql(INSTALL);
   for (const [table, events] of Object.entries(WATCHED)) {
     await sql(`CREATE TRIGGER audit AFTER ${events} ON ${table}
@@ -92,7 +92,7 @@ export interface AuditRecord {
 }
 
 /** All records, oldest first. */
-export async function readAudit({ sql }: RestartablePostgres): Promise<AuditRecord> {
+export async function readAudit({ sql }: Pick<RestartablePostgres, 'sql'>): Promise<AuditRecord> {
   const sessions = await sql<SessionChange>(
     `SELECT ${COMMON}, coalesce(new, old)->>'session_id' AS "sessionId",
        ${ms(`(new->>'session_deadline')::timestamptz`)} AS "deadlineMs",

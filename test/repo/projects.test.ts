@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createFinder, filesByProject } from '../support/projects.ts';
 import { sources } from './sources.ts';
 
-const { virtual, real, night } = filesByProject();
+const { virtual, real, night, long } = filesByProject();
 
 /** Rooms that decide: all of their tests are in virtual time. */
 const DECIDES = /^test\/(config|domain|machines|model|settings|wire)\//;
@@ -13,7 +13,7 @@ const EXCEPT = [
 
 test('puts every test file into one project', () => {
   const all = sources('test/**/*.test.ts').map(({ path }) => path);
-  expect([...virtual, ...real, ...night].toSorted()).toEqual(all);
+  expect([...virtual, ...real, ...night, ...long].toSorted()).toEqual(all);
   for (const files of [virtual, real, night]) expect(files.length).toBeGreaterThan(20);
 });
 

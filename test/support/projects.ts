@@ -40,6 +40,8 @@ const NIGHT = [
 ];
 /** Emulators on sockets. A fault in an emulator also breaks its driver's tests. */
 const NIGHT_IF_REAL = ['test/{conformance,emulators}/**'];
+/** Whole fleets for an hour, by commands of their own: `npm run test:failover`, `test:upgrade`. */
+const LONG = ['test/failover/**'];
 
 /** Modules that reach the outside world, with their harmless names. */
 const DOORS: Readonly<Record<string, RegExp>> = {
@@ -170,18 +172,20 @@ function readFile(path: string): string | null {
   return existsSync(file) ? readFileSync(file, 'utf8') : null;
 }
 
-export type ProjectName = 'virtual' | 'real' | 'night';
+export type ProjectName = 'virtual' | 'real' | 'night' | 'long';
 
 /** All test files of this tree by project. */
 export function filesByProject(): Readonly<Record<ProjectName, readonly string[]>> {
   const files = globSync('test/**/*.test.ts', { cwd: root }).toSorted();
   const night = new Set(globSync(NIGHT, { cwd: root }));
+  const long = new Set(globSync(LONG, { cwd: root }));
   const nightIfReal = new Set(globSync(NIGHT_IF_REAL, { cwd: root }));
   const wayOf = createFinder(readFile);
-  const found: Record<ProjectName, string[]> = { virtual: [], real: [], night: [] };
+  const found: Record<ProjectName, string[]> = { virtual: [], real: [], night: [], long: [] };
   for (const file of files) {
     const isReal = wayOf(file) !== null;
-    if (night.has(file) || (isReal && nightIfReal.has(file))) found.night.push(file);
+    if (long.has(file)) found.long.push(file);
+    else if (night.has(file) || (isReal && nightIfReal.has(file))) found.night.push(file);
     else found[isReal ? 'real' : 'virtual'].push(file);
   }
   return found;

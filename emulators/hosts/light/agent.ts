@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { channel } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCallbackClient, parseEndpoint } from '../../../src/agent/callback-client.ts';
 import { createClientIdentity, splitKeyPair } from '../../../src/agent/keys.ts';
@@ -16,6 +17,16 @@ export interface LightAgentDeps {
   readonly random: Pick<HostsRandom, 'next'>;
   readonly log: HostsLog;
 }
+
+/** An answered heartbeat. Times of the wall clock, epoch ms. */
+export interface AnsweredHeartbeat {
+  readonly machineId: string;
+  readonly sentAtMs: number;
+  readonly answeredAtMs: number;
+}
+/** Light agents publish each {@link AnsweredHeartbeat} to this diagnostics channel. */
+export const ANSWERED_HEARTBEATS = 'shepherd:light:heartbeat';
+const answered = channel(ANSWERED_HEARTBEATS);
 
 /** A real agent needs time to start, and its calls are rejected until its start is recorded. */
 const BIRTH_MS = 500;
@@ -49,7 +60,10 @@ export async function startLightAgent(deps: LightAgentDeps): Promise<{ stop(): v
           ...client,
           async heartbeat(request, within) {
             await gate.passed(within);
-            return client.heartbeat(request, within);
+            const sentAtMs = Date.now();
+            const answer = await client.heartbeat(request, within);
+            answered.publish({ machineId, sentAtMs, answeredAtMs: Date.now() });
+            return answer;
           },
         },
         machineId: machineId ?? '',

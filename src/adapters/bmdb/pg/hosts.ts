@@ -1,4 +1,3 @@
-import { callbackify } from 'node:util';
 import pg from 'pg';
 import { explain } from '../../../domain/errors.ts';
 import { isConnectionLoss, isReadOnly, sqlState, whereOf } from './errors.ts';
@@ -15,18 +14,29 @@ export const statements = named('connection', {
   }),
 });
 
+/** One host of a URL. */
+interface Host {
+  readonly url: string;
+  /** Why it did not do at the last attempt; null: it did, or was not tried. */
+  failure: unknown;
+  /** How often a connection to it broke. Older connections are useless then. */
+  breaks: number;
+}
+
 /**
  * The hosts of a database URL, tried in order as libpq does. The first that accepts the login and
  * satisfies `target_session_attrs` is used. (`pg` supports one host only.) Unlike libpq, later
  * connections start with the last good host, so that a dead host costs its time limit once.
  */
 export interface Hosts {
-  /**
-   * @param attempt connects to the host of this URL.
-   * @throws an attempt's error about the role, the password or the certificate at once: the other
-   *   hosts would say the same. After the last host, an error that quotes each of them.
-   */
-  connect<T>(attempt: (url: string) => Promise<T>): Promise<T>;
+  readonly count: number;
+  /** The host to try next. */
+  next(): Host;
+  worked(host: Host): void;
+  /** Has no effect if the error says nothing about the host. */
+  failed(host: Host, error: unknown): void;
+  /** The error, or one that quotes all hosts if none of them did at its last attempt. */
+  explained(error: unknown): unknown;
   /** @throws with SQLSTATE 25006 if the server does not satisfy the URL. */
   requireSession(client: pg.ClientBase): Promise<void>;
 }
@@ -34,25 +44,24 @@ export interface Hosts {
 /** @throws {UsageError} the URL contradicts itself. */
 export function createHosts(url: string): Hosts {
   const { urls, session } = hostUrlsOf(url);
+  const hosts = urls.map((each): Host => ({ url: each, failure: null, breaks: 0 }));
   let first = 0;
   return {
-    async connect(attempt) {
-      const failures: { readonly url: string; readonly error: unknown }[] = [];
-      const begin = first;
-      for (let tried = 0; ; tried++) {
-        const at = (begin + tried) % urls.length;
-        try {
-          const connected = await attempt(urls[at]!);
-          first = at;
-          return connected;
-        } catch (error) {
-          if (urls.length === 1 || !isOfThisHostAlone(error)) throw error;
-          failures.push({ url: urls[at]!, error });
-          if (first === at) first = (at + 1) % urls.length;
-          if (failures.length === urls.length) throw noneWillDo(failures);
-        }
-      }
+    count: hosts.length,
+    next: () => hosts[first]!,
+    worked(host) {
+      host.failure = null;
+      first = hosts.indexOf(host);
     },
+    failed(host, error) {
+      if (!isOfThisHostAlone(error)) return;
+      host.failure = error;
+      if (hosts[first] === host) first = (first + 1) % hosts.length;
+    },
+    explained: (error) =>
+      hosts.length > 1 && hosts.every(({ failure }) => failure !== null)
+        ? noneWillDo(hosts)
+        : error,
     async requireSession(client) {
       if (session === 'any') return;
       // Sent without a name: it runs once per connection, so its plan need not be kept.
@@ -66,6 +75,21 @@ export function createHosts(url: string): Hosts {
   };
 }
 
+/**
+ * @param attempt connects to a suitable host, and reports on it.
+ * @throws an attempt's error about the role, the password or the certificate at once: the other
+ *   hosts would say the same. After the last host, an error that quotes each of them.
+ */
+async function tryEach<T>(hosts: Hosts, attempt: () => Promise<T>): Promise<T> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (tried >= hosts.count || !isOfThisHostAlone(error)) throw hosts.explained(error);
+    }
+  }
+}
+
 const notWritable = (message: string) => Object.assign(new Error(message), { code: '25006' });
 
 /** True if no connection came about, the server is starting (57P03), or is of the wrong kind. */
@@ -77,9 +101,9 @@ function isOfThisHostAlone(error: unknown): boolean {
   return isConnectionLoss(error) && !isQueue;
 }
 
-function noneWillDo(failures: readonly { readonly url: string; readonly error: unknown }[]) {
-  const told = failures.map(({ url, error }) => `${whereOf(url)}: ${explain(error)}`).join('; ');
-  const cause = (failures.find(({ error }) => !isReadOnly(error)) ?? failures[0]!).error;
+function noneWillDo(hosts: readonly Host[]) {
+  const told = hosts.map(({ url, failure }) => `${whereOf(url)}: ${explain(failure)}`).join('; ');
+  const cause = (hosts.find(({ failure }) => !isReadOnly(failure)) ?? hosts[0]!).failure;
   const code = sqlState(cause) ?? 'ETIMEDOUT';
   return Object.assign(new Error(`no host is usable: ${told}`), { code });
 }
@@ -90,36 +114,89 @@ interface Preparation {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** Creates a pool whose new connections lead to a suitable host and are prepared. */
+/** A connection of a pool to the host that was next when it was opened. */
+interface HostClient extends pg.Client {
+  /** `host` is a name that `pg` uses. */
+  readonly place: Host;
+  isStale(): boolean;
+  /** Breaks it at once: a silent server would not answer a goodbye. */
+  abandon(): void;
+}
+
+/**
+ * Creates a pool whose new connections lead to a suitable host and are prepared. The pool opens
+ * connections also for callers that no longer wait, so each connection reports on its host itself.
+ */
 export function createPool(
   url: string,
   options: pg.PoolConfig,
   { timeoutMs, settings }: Preparation,
 ): pg.Pool {
   const hosts = createHosts(url);
+  const prepare = async (client: HostClient) => {
+    try {
+      await hosts.requireSession(client);
+      await prepareConnection(client, timeoutMs, settings);
+      hosts.worked(client.place);
+    } catch (error) {
+      hosts.failed(client.place, error);
+      client.abandon();
+      throw error;
+    }
+  };
   const pool = new pg.Pool({
     ...options,
-    connectionString: hostUrlsOf(url).urls[0],
+    Client: clientOf(hosts),
     // The pool awaits this promise, whatever its types say.
-    onConnect: (client): unknown =>
-      hosts.requireSession(client).then(() => prepareConnection(client, timeoutMs, settings)),
+    onConnect: (client): unknown => prepare(client as HostClient),
   });
   const connect = pool.connect.bind(pool);
-  const toAnyHost = () =>
-    hosts.connect((connectionString) => {
-      pool.options.connectionString = connectionString;
-      return connect();
-    });
-  // `pool.query` also connects through this function, with a callback.
-  pool.connect = ((callback?: Parameters<typeof connect>[0]) => {
-    if (!callback) return toAnyHost();
-    return callbackify(toAnyHost)((error, client) =>
-      error
-        ? callback(error, undefined, () => undefined)
-        : callback(undefined, client, client.release),
-    );
-  }) as typeof pool.connect;
+  const toFresh = async (): Promise<pg.PoolClient> => {
+    for (;;) {
+      const client = await connect();
+      if (!(client as unknown as HostClient).isStale()) return client;
+      client.release(true);
+    }
+  };
+  pool.connect = (() => tryEach(hosts, toFresh)) as typeof pool.connect;
   return pool;
+}
+
+/** Takes a lent connection out of the pool, with all older ones to its host. */
+export function discard(client: pg.PoolClient, reason: Error): void {
+  const { place, abandon } = client as unknown as HostClient;
+  if (isConnectionLoss(reason) || isReadOnly(reason)) {
+    place.breaks += 1;
+    abandon();
+  }
+  client.release(reason);
+}
+
+const clientOf = (hosts: Hosts) =>
+  class extends pg.Client implements HostClient {
+    readonly place: Host;
+    readonly #breaks: number;
+    constructor(config: pg.ClientConfig = {}) {
+      const host = hosts.next();
+      super({ ...config, connectionString: host.url });
+      this.place = host;
+      this.#breaks = host.breaks;
+    }
+    override connect(): Promise<pg.Client>;
+    override connect(callback: (error: Error) => void): void;
+    override connect(callback?: (error: Error) => void): Promise<pg.Client> | void {
+      if (!callback) throw new Error('only a pool opens it');
+      super.connect((error: Error) => {
+        if (error) hosts.failed(this.place, error);
+        callback(error);
+      });
+    }
+    isStale = () => this.place.breaks !== this.#breaks;
+    abandon = () => (this as unknown as WithSocket).connection.stream.destroy();
+  };
+/** Of `pg`, but not in its types. */
+interface WithSocket {
+  readonly connection: { readonly stream: { destroy(): void } };
 }
 
 /**
@@ -138,8 +215,9 @@ export const connectClient = (
     readonly signal?: AbortSignal;
   },
 ): Promise<pg.Client> =>
-  hosts.connect(async (connectionString) => {
-    const client = new pg.Client({ ...options, connectionString });
+  tryEach(hosts, async () => {
+    const host = hosts.next();
+    const client = new pg.Client({ ...options, connectionString: host.url });
     // A broken connection also fails the running query; here the event must only be handled.
     client.on('error', () => undefined);
     const end = () => void client.end().catch(() => undefined);
@@ -149,8 +227,10 @@ export const connectClient = (
       await hosts.requireSession(client);
       await prepareConnection(client, timeoutMs, settings);
       signal?.throwIfAborted();
+      hosts.worked(host);
       return client;
     } catch (error) {
+      hosts.failed(host, error);
       end();
       throw error;
     } finally {

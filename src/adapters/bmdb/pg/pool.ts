@@ -20,7 +20,7 @@ import {
   translate,
   whereOf,
 } from './errors.ts';
-import { createPool } from './hosts.ts';
+import { createPool, discard } from './hosts.ts';
 import { repeatedOnce } from './repeat.ts';
 import { valuesOf } from './statement.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
@@ -133,13 +133,11 @@ export function createDatabase(deps: DatabaseDeps): Database {
     client.on('error', (error) => deps.log.debug({ err: error }, 'database connection broke'));
   });
   const commit: RunStatement<CommitOptions> = (how, what, args) =>
-    withRetries(deps, how, () => commitOne(pool, how, [what, args]));
+    withRetries(deps, how, () =>
+      runOne(pool, how, [what, args], (error) => lostCommit(how.doing, error)),
+    );
   return {
-    once: (how, what, args) =>
-      withRetries(deps, how, async () => {
-        throwIfAborted(how.signal, how.doing);
-        return (await pool.query(queryOf(what, args))).rows;
-      }),
+    once: (how, what, args) => withRetries(deps, how, () => runOne(pool, how, [what, args])),
     write: (doing, what, args) => repeatedOnce(() => commit({ doing }, what, args)),
     commit,
     transact: (options, body) => withRetries(deps, options, () => attempt(pool, options, body)),
@@ -231,18 +229,18 @@ async function attempt<T>(
   });
 }
 
-async function commitOne<P extends Params, C extends Columns>(
+async function runOne<P extends Params, C extends Columns>(
   pool: pg.Pool,
   options: CommitOptions,
   [what, args]: [Statement<P, C>, ArgsOf<P>],
+  lost = (error: unknown): unknown => error,
 ): Promise<RowOf<C>[]> {
   return withConnection(pool, options, async (client, use) => {
     try {
       return await queriesOf(client, options).rows(what, args);
     } catch (error) {
       if (isUseless(error)) use.broken = asError(error);
-      if (isConnectionLoss(error)) throw lostCommit(options.doing, error);
-      throw error;
+      throw isConnectionLoss(error) ? lost(error) : error;
     }
   });
 }
@@ -268,7 +266,8 @@ async function withConnection<T>(
     return await body(client, use);
   } finally {
     client.off('error', onError);
-    client.release(use.broken);
+    if (use.broken) discard(client, use.broken);
+    else client.release();
   }
 }
 

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import pg from 'pg';
 import { Subject } from 'rxjs';
@@ -12,6 +13,7 @@ import { withClient } from '../../../../src/adapters/bmdb/schema/migrations.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { Denied, NotWritable, Unreachable } from '../../../../src/domain/errors.ts';
+import { startTcpProxy } from '../../../faults/tcp-proxy.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import { startTestPostgres } from '../../../support/postgres.ts';
 
@@ -67,9 +69,9 @@ const whichPort = statement({
 });
 
 let database: Database | null = null;
-function open(url: string, timeoutMs = 16_000): Database {
+function open(url: string, timeoutMs = 16_000, poolMax = 4): Database {
   database = createDatabase({
-    ...{ url, timeoutMs, poolMax: 4, clock: systemClock, random: systemRandom, log: silentLog },
+    ...{ url, timeoutMs, poolMax, clock: systemClock, random: systemRandom, log: silentLog },
   });
   return database;
 }
@@ -135,6 +137,22 @@ describe('a database URL with several hosts', () => {
       message: expect.stringMatching(new RegExp(`:${one}/.*read-only; .*:${two}/.*read-only`)),
     });
   });
+});
+
+it('leaves a host that freezes, also when nobody waits any longer for the connection that finds out', async () => {
+  const proxies = await Promise.all([0, 1].map(() => startTcpProxy(() => ports()[0]!)));
+  const limitMs = 1_000;
+  const db = open(urlOf(proxies.map(({ port }) => port)), limitMs, 1);
+  await ask(db);
+  proxies[0]!.hold();
+  const settled = (call: Promise<number>) => call.catch(() => null);
+  const first = settled(ask(db));
+  await setTimeout(limitMs / 2);
+  // It waits for the only connection, and gives up before the next one has found out.
+  await settled(ask(db));
+  await vi.waitUntil(() => settled(ask(db)), PATIENCE);
+  await first;
+  for (const proxy of proxies) await proxy.close();
 });
 
 describe('a host that does not answer', () => {

@@ -1,0 +1,119 @@
+import type { EquinixWorld } from '../../emulators/sim/world.ts';
+import { readAudit } from '../faults/audit.ts';
+import type { Operator } from './load.ts';
+import type { FailoverStage } from './stage.ts';
+
+/** What the provider was asked to do, with the devices' reservations. */
+export interface Deeds {
+  /** Reservation of each ordered device. */
+  readonly created: readonly string[];
+  /** Reservation of each device that was switched, rebooted or installed anew; with the action. */
+  readonly interrupted: readonly { readonly slot: string; readonly action: string }[];
+  readonly deleted: readonly string[];
+  take(): void;
+}
+
+/** Collects them from the emulator's own journal, which forgets. */
+export function createDeeds({ emulator }: EquinixWorld): Deeds {
+  const created: string[] = [];
+  const interrupted: { slot: string; action: string }[] = [];
+  const deleted: string[] = [];
+  const slots = new Map<string, string>();
+  let seen = 0;
+  return {
+    created,
+    interrupted,
+    deleted,
+    take() {
+      for (const { id, reservationId } of emulator.devices()) {
+        slots.set(id, `equinix/${reservationId}`);
+      }
+      for (const { seq, method, path, body, executed } of emulator.requests(seen)) {
+        seen = Math.max(seen, seq);
+        if (!executed || method === 'GET') continue;
+        const device = /\/devices\/([^/?]+)/.exec(path)?.[1];
+        const slot = device === undefined ? undefined : (slots.get(device) ?? device);
+        const asked = (body ?? {}) as Readonly<Record<string, unknown>>;
+        if (method === 'POST' && path.endsWith('/actions')) {
+          interrupted.push({ slot: slot!, action: String(asked['type']) });
+        } else if (method === 'POST' && path.endsWith('/devices')) {
+          created.push(`equinix/${String(asked['hardware_reservation_id'])}`);
+        } else if (method === 'DELETE' && slot !== undefined) deleted.push(slot);
+      }
+    },
+  };
+}
+
+export interface Losses {
+  readonly heartbeats: { readonly acknowledged: number; readonly lost: number };
+  readonly requests: { readonly acknowledged: number; readonly lost: number };
+  /** The first lost heartbeats, with the nearest that the database has. */
+  readonly examples: readonly string[];
+}
+
+type Sql = <Row>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
+
+/** Acknowledged, but not in the database. */
+export async function lossesOf(
+  { answered }: FailoverStage,
+  { submissions }: Operator,
+  sql: Sql,
+): Promise<Losses> {
+  const { beats } = await readAudit({ sql });
+  const written = Map.groupBy(beats, ({ machineId }) => machineId);
+  for (const all of written.values()) all.sort((a, b) => a.atMs - b.atMs);
+  // The database's clock is this computer's; a heartbeat's time is between its call and its answer.
+  const isThere = ({ machineId, sentAtMs, answeredAtMs }: (typeof answered)[number]) =>
+    (written.get(machineId) ?? []).some(
+      ({ atMs }) => sentAtMs - 1 <= atMs && atMs <= answeredAtMs + 1,
+    );
+  const known = new Set(
+    (await sql<{ key: string }>(`SELECT idempotency_key AS key FROM operator_intents`)).map(
+      ({ key }) => key,
+    ),
+  );
+  const lost = answered.filter((each) => !isThere(each));
+  const examples = lost.slice(0, 5).map(({ machineId, sentAtMs, answeredAtMs }) => {
+    const near = (written.get(machineId) ?? []).map(({ atMs }) => Math.round(atMs - sentAtMs));
+    const nearest = near.toSorted((a, b) => Math.abs(a) - Math.abs(b)).slice(0, 3);
+    const at = new Date(sentAtMs).toISOString();
+    return `${machineId} at ${at}: answered after ${answeredAtMs - sentAtMs} ms, has ${nearest.join()}`;
+  });
+  const acknowledged = submissions.filter((each) => each.acknowledgedAtMs !== null);
+  return {
+    heartbeats: { acknowledged: answered.length, lost: lost.length },
+    examples,
+    requests: {
+      acknowledged: acknowledged.length,
+      lost: acknowledged.filter(({ key }) => !known.has(key)).length,
+    },
+  };
+}
+
+/**
+ * What nobody ordered, by the provider's own record: an order that was never acknowledged may have
+ * been made.
+ */
+export function wrongsOf(
+  { world }: FailoverStage,
+  { submissions }: Operator,
+  { created, interrupted, deleted }: Deeds,
+): readonly string[] {
+  const wrongs = [...world.emulator.violations()];
+  const ordered = (verb: string, slot: string) =>
+    submissions.filter((each) => each.verb === verb && each.slot === slot && !each.refusal).length;
+  const compare = (what: string, done: readonly string[], may: (slot: string) => number) => {
+    for (const [slot, { length }] of Map.groupBy(done, (each) => each)) {
+      if (length > may(slot)) wrongs.push(`${slot}: ${what} ${length} times, ordered ${may(slot)}`);
+    }
+  };
+  const actions = interrupted.map(({ slot }) => slot);
+  compare('interrupted', actions, (slot) => ordered('reboot', slot));
+  compare('deleted', deleted, (slot) => ordered('deprovision', slot));
+  compare('created', created, (slot) => 1 + deleted.filter((each) => each === slot).length);
+  const reservations = world.emulator.devices().map(({ reservationId }) => reservationId);
+  for (const [slot, { length }] of Map.groupBy(reservations, (each) => each)) {
+    if (length > 1) wrongs.push(`${slot}: ${length} devices`);
+  }
+  return wrongs;
+}

@@ -1,0 +1,215 @@
+import { appendFileSync, mkdtempSync, chmodSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type AddressInfo, type Server } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { vi } from 'vitest';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import { ANSWERED_HEARTBEATS, type AnsweredHeartbeat } from '../../emulators/hosts/light/agent.ts';
+import { writeSimConfig } from '../../emulators/sim/config-file.ts';
+import { openSimWorld, type EquinixWorld } from '../../emulators/sim/world.ts';
+import { shepherd, WAIT, type StartedCommand } from '../e2e/commands.ts';
+import type { Operator } from './load.ts';
+import { memoryOfRun } from './processes.ts';
+
+export const MACHINES = 50;
+/** The session interval of the daemons: their period. */
+export const PERIOD_MS = 5_000;
+
+/** A daemon that is restarted as its unit in deploy/systemd says. */
+export interface DaemonUnit {
+  readonly name: string;
+  /** Of its present process; throws while there is none. */
+  readonly consoleUrl: () => string;
+  readonly agentPort: () => number | null;
+  /** Of all its processes so far: logged lines of level error. */
+  readonly errors: readonly string[];
+  /** Starts that followed an end by itself. */
+  readonly restarts: () => number;
+  /** `systemctl restart`, also of another program. Resolves when the new process listens. */
+  restart(launcher?: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface FailoverStage {
+  /** File of the daemons' configuration. */
+  readonly config: string;
+  readonly world: EquinixWorld;
+  readonly units: readonly DaemonUnit[];
+  /** Heartbeats that a daemon acknowledged to an agent. */
+  readonly answered: readonly AnsweredHeartbeat[];
+  /** Greatest sum so far, and its parts. MiB. */
+  readonly memory: () => { readonly sum: number; readonly parts: Readonly<Record<string, number>> };
+  /** For the console, with all rights. */
+  readonly token: string;
+}
+
+export interface StageOptions {
+  /** For daemons. */
+  readonly databaseUrl: string;
+  readonly dir: string;
+  readonly heartbeatDeadline: string;
+  readonly launcher?: string;
+  /** Called with the configuration before the daemons start. */
+  readonly prepare?: (config: string) => Promise<void>;
+  /** Called in reverse order at the end. */
+  readonly cleanups: (() => Promise<void> | void)[];
+}
+
+/** A directory that the servers' account may enter. */
+export function openDirectory(cleanups: StageOptions['cleanups']): string {
+  const dir = mkdtempSync(join(tmpdir(), 'shepherd-failover-'));
+  chmodSync(dir, 0o711);
+  if (process.env['FAILOVER_KEEP']) console.log(`kept: ${dir}`);
+  else cleanups.push(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
+  return dir;
+}
+
+/** Fifty machines, and two daemons that find the database by one URL. */
+export async function setStage(options: StageOptions): Promise<FailoverStage> {
+  const { cleanups, databaseUrl, dir } = options;
+  const answered: AnsweredHeartbeat[] = [];
+  const hear = (message: unknown) => void answered.push(message as AnsweredHeartbeat);
+  subscribe(ANSWERED_HEARTBEATS, hear);
+  cleanups.push(() => void unsubscribe(ANSWERED_HEARTBEATS, hear));
+  const world = await openSimWorld({ machines: MACHINES, light: true, log: silentLog });
+  cleanups.push(() => world.close());
+  const units: DaemonUnit[] = [];
+  const door = await startDoor(() => units.flatMap((unit) => unit.agentPort() ?? []));
+  cleanups.push(() => void door.close());
+  const file = join(dir, 'database-url');
+  writeFileSync(file, databaseUrl, { mode: 0o600 });
+  const config = writeSimConfig(world, {
+    database: { url: `file:${file}` },
+    session: { interval: `${PERIOD_MS / 1_000}s` },
+    agent: {
+      endpoint: `127.0.0.1:${(door.address() as AddressInfo).port}`,
+      heartbeatPeriod: '2s',
+      heartbeatDeadline: options.heartbeatDeadline,
+      firstHeartbeatDeadline: '60s',
+    },
+    mirror: { scanInterval: '5s', listInterval: '5s' },
+    console: { listen: '127.0.0.1:0' },
+  });
+  await options.prepare?.(config);
+  for (const name of ['one', 'two']) {
+    const unit = createUnit(name, join(dir, `daemon-${name}.log`), config, options.launcher);
+    cleanups.push(() => unit.stop());
+    units.push(unit);
+    await unit.restart();
+  }
+  const made = await shepherd([
+    ...['token', 'create', 'ann', '--role', 'admin', '--for', '720h', '--config', config],
+  ]).ended;
+  if (made.code !== 0) throw new Error(`no token: ${made.stderr}`);
+  const peak = { sum: 0, parts: {} as Readonly<Record<string, number>> };
+  const watch = setInterval(() => {
+    const parts = memoryOfRun();
+    const sum = Object.values(parts).reduce((all, each) => all + each, 0);
+    if (sum > peak.sum) Object.assign(peak, { sum, parts });
+  }, 3_000);
+  cleanups.push(() => clearInterval(watch));
+  const token = /shp_\S+/.exec(made.stdout)?.[0] ?? made.stdout.trim().split('\n').at(-1)!;
+  return { config, world, units, answered, memory: () => peak, token };
+}
+
+/** One address of all daemons for the agents, as a name with several addresses gives. */
+async function startDoor(ports: () => readonly number[]): Promise<Server> {
+  let turn = 0;
+  const door = createServer((agent) => {
+    const open = ports();
+    const port = open[turn++ % open.length];
+    if (port === undefined) return void agent.destroy();
+    const daemon = connect(port, '127.0.0.1');
+    for (const [from, to] of [
+      [agent, daemon],
+      [daemon, agent],
+    ] as const) {
+      from.on('error', () => undefined).on('close', () => to.destroy());
+      from.pipe(to);
+    }
+  }).listen(0, '127.0.0.1');
+  await once(door, 'listening');
+  return door;
+}
+
+/** `RestartSec` of the unit. */
+const RESTART_MS = 2_000;
+
+function createUnit(name: string, logFile: string, config: string, first?: string): DaemonUnit {
+  const errors: string[] = [];
+  let launcher = first;
+  let restarts = 0;
+  let now: {
+    readonly command: StartedCommand;
+    addresses?: Readonly<Record<string, string>>;
+  } | null = null;
+  const begin = async (): Promise<void> => {
+    const command = shepherd(['run', '--config', config], {}, launcher);
+    const mine: NonNullable<typeof now> = { command };
+    now = mine;
+    command.child.stderr!.on(
+      'data',
+      linesTo((line) => {
+        appendFileSync(logFile, `${line}\n`);
+        if (/"level":(50|60|"error"|"fatal")/.test(line)) errors.push(line);
+      }),
+    );
+    command.child.once('exit', (code, signal) => {
+      if (now !== mine) return;
+      now = null;
+      errors.push(`it ended by itself with ${code ?? signal}`);
+      // As `Restart=on-failure` and `RestartPreventExitStatus=2`.
+      if (code === 0 || code === 2) return;
+      restarts += 1;
+      setTimeout(() => void (now === null && begin().catch(() => undefined)), RESTART_MS).unref();
+    });
+    mine.addresses = await command.started();
+  };
+  const stop = async () => {
+    const old = now;
+    now = null;
+    // Otherwise it would be started again in a moment, or has just ended.
+    if (!old || old.command.child.exitCode !== null) return;
+    old.command.child.kill('SIGTERM');
+    await old.command.ended;
+  };
+  return {
+    name,
+    errors,
+    restarts: () => restarts,
+    consoleUrl: () => {
+      const url = now?.addresses?.['console'];
+      if (url === undefined) throw new Error(`the daemon ${name} does not run`);
+      return url;
+    },
+    agentPort: () => Number(now?.addresses?.['agents']?.split(':').at(-1) ?? NaN) || null,
+    async restart(other) {
+      launcher = other ?? launcher;
+      await stop();
+      await begin();
+    },
+    stop,
+  };
+}
+
+function linesTo(take: (line: string) => void): (chunk: Buffer) => void {
+  let rest = '';
+  return (chunk) => {
+    const lines = (rest + chunk.toString()).split('\n');
+    rest = lines.pop()!;
+    lines.forEach(take);
+  };
+}
+
+/** Waits until this daemon shows all machines as running. */
+export async function allRun({ units, world }: FailoverStage, operator: Operator): Promise<void> {
+  for (const unit of units) {
+    await vi.waitUntil(async () => {
+      const shown = await operator.machines(unit).catch(() => []);
+      const running = shown.filter(({ state }) => state === 'Running');
+      return running.length === MACHINES && world.emulator.devices().length === MACHINES;
+    }, WAIT);
+  }
+}
