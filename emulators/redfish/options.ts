@@ -18,8 +18,11 @@ export interface SystemHooks {
   down(system: string): Promise<void>;
   /** POST has ended and the system boots this. Resolves when it runs, or with `nothing` to boot. */
   boot(system: string, boot: Boot, machine: BootedMachine): Promise<'nothing' | undefined>;
-  /** Whether the running system obeys a graceful shutdown or restart. Default: always. */
-  heeds?(system: string): boolean;
+  /**
+   * Whether the running system obeys a graceful shutdown or restart. A promise resolves when it has
+   * ended, or with false; it never rejects. Default: always.
+   */
+  heeds?(system: string): boolean | Promise<boolean>;
   /** Resolves when only waits for the emulator's time are left. */
   settled?(): Promise<void>;
   /** The emulator ends. */

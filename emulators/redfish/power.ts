@@ -147,10 +147,16 @@ export function createPower(core: RackCore): Power {
     return source === 'None' ? disk : { source, address: null };
   }
 
-  /** Hung software ignores it. */
+  /** Hung software ignores it. What takes its own time may be reset meanwhile. */
   const gracefully = (system: ComputerSystem, then: () => void) =>
     later(system, timings.gracefulMs, () => {
-      if (hooks?.heeds?.(system.name) !== false) then();
+      const heeds = hooks?.heeds?.(system.name);
+      if (heeds instanceof Promise) {
+        const asked = running.get(system);
+        void heeds.then((ended) => {
+          if (ended && running.get(system) === asked) then();
+        });
+      } else if (heeds !== false) then();
     });
   const shutDown = (system: ComputerSystem) => gracefully(system, () => turnOff(system));
   const acts: Record<ResetType, (bmc: Bmc, system: ComputerSystem) => void> = {

@@ -22,9 +22,9 @@ system signed the certificate, or if --cert-sha256 names the certificate.`;
 
 /** Adds `redfish` and its commands, for people who put a rack into an inventory. */
 export function addRedfishCommands(cli: Command): void {
-  const probing = cli
-    .command('redfish')
-    .description('Look at BMCs that speak Redfish')
+  const redfish = cli.command('redfish').description('Look at BMCs, and build what they boot');
+  addBuild(redfish);
+  const probing = redfish
     .command('probe')
     .argument('<url>', 'Address of the BMC: https://host or https://host:port')
     .description('Show the certificate of a BMC and the systems behind it')
@@ -55,6 +55,50 @@ export function addRedfishCommands(cli: Command): void {
     'shepherd redfish probe https://10.1.0.17 --login --password-file bmc.secret --cert-sha256 "$SUM"',
   ).addHelpText('after', HELP);
 }
+
+interface BuildFlags {
+  readonly deb?: string;
+  readonly root: string;
+  readonly module: readonly string[];
+  readonly append: string;
+  readonly json: boolean;
+}
+
+const BUILD_HELP = `
+The directory gets installer.iso, linux and initrd, and kexec if it is installed here. Set providers.<name>.install.installer to it. The
+kernel is Debian's, from --deb or from this system. Nothing needs root.`;
+
+function addBuild(redfish: Command): void {
+  const building = redfish
+    .command('build-iso')
+    .argument('<directory>', 'Where the files go')
+    .description('Build the installer that writes an image onto a machine')
+    .option('--deb <file>', 'Debian package of a kernel: linux-image-<version>-amd64')
+    .option('--root <directory>', 'Take the newest kernel of this system', '/')
+    .option('--module <name>', 'Add a kernel module; may be repeated', collect, [])
+    .option('--append <words>', 'More words for the kernel command line', '')
+    .addOption(jsonOption())
+    .action(async (directory: string, { deb, module, json, ...rest }: BuildFlags) => {
+      const { buildInstaller } = await import('./installer/build-installer.ts');
+      const { kernel, files, missing } = await buildInstaller({
+        ...rest,
+        directory,
+        deb: deb ?? null,
+        modules: module,
+      });
+      const lines = files.map(({ path, sizeBytes }) => `${path}  ${Math.ceil(sizeBytes / 1e6)} MB`);
+      const lack = missing.length > 0 ? [`not in this kernel: ${missing.join(', ')}`] : [];
+      const text = [`kernel ${kernel}`, ...lack, ...lines].join('\n');
+      process.stdout.write(`${json ? jsonLine({ kernel, files, missing }).trimEnd() : text}\n`);
+    });
+  examples(
+    building,
+    'shepherd redfish build-iso /var/lib/shepherd/installer',
+    'shepherd redfish build-iso installer --deb linux-image-6.1.0-57-amd64_6.1.192-3_amd64.deb',
+  ).addHelpText('after', BUILD_HELP);
+}
+
+const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 
 function bmcOf(text: string): string {
   const url = URL.parse(text);

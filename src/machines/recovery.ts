@@ -31,8 +31,8 @@ export interface SentRequest {
   readonly bootIdBefore: string | null;
   /** An earlier request turned out to have succeeded. */
   readonly proof: Proof | null;
-  /** The request went to the machine's system, which may ignore it if it did not answer before. */
-  readonly isGraceful?: boolean;
+  /** The request went to the machine's system, which did not answer and may ignore it. */
+  readonly isUnheard?: boolean;
 }
 
 /** Results that the steps of a recovery pass on. */

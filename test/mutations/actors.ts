@@ -74,6 +74,7 @@ src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/asking.test.ts
     \_\_\_\_[-throw new ProviderError('transient', 'the last look at the machine is too old to ask again'-]{+await Promise.resolve(+});\n
 src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/reboot.test.ts
   a-lost-reply-is-a-refusal: if ([-facetsOf(error).outcome === 'unknown' || -]isOurEnd) throw error;
+  an-ignored-request-of-a-dead-daemon-is-awaited: isUnheard: [-isUnheard(operationRef) } };-]{+false } };+}
   an-outage-counts-as-an-attempt: const counts = [-!isOutage(error)-]{+true+};
 src/actors/providers/holds.ts test/actors/providers/send-check.test.ts
   a-check-holds-for-ever: if (checkedAtMs !== null[- && clock.monotonic() - checkedAtMs <= HOLDS_MS-]) return;

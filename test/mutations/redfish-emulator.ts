@@ -5,7 +5,7 @@ export const mutations = mutationsOf`
 emulators/redfish/power.ts test/emulators/redfish/behaviours.test.ts test/emulators/redfish/machines.test.ts
   bmc-once-for-ever: [-enabled === 'Once' && !isSticky-]{+false+}
   bmc-runs-though-host-failed: [-end === undefined && -]system.progress === started
-  bmc-hung-system-heeds: [-if (hooks?.heeds?.(system.name) !== false) -]then();
+  bmc-hung-system-heeds: } else if ([-heeds !== false-]{+true+}) then();
   bmc-nothing-boots-at-start: system.power = 'On';[-\n      handOver(bmc, system);-]
   bmc-sessions-outlive-restart: [-bmc.sessions.clear();-]
 emulators/redfish/machines/machines.ts test/emulators/redfish/machines.test.ts

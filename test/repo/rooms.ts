@@ -54,8 +54,9 @@ const HTTP: Arrow = {
 /** A list of hosts resets those behind BMCs by the driver for BMCs. */
 const BMC_RESETS: Arrow = {
   to: 'adapters',
-  says: 'the driver of BMCs for lists',
-  files: /^src\/adapters\/provider\/redfish\/(entries|redfish-provider|settings)\.ts$/,
+  says: 'the driver of BMCs, and its seeds, for lists',
+  files:
+    /^src\/adapters\/provider\/redfish\/(entries|redfish-provider|settings|install\/(claims|installer-files|seed-server|seed-service))\.ts$/,
   from: /^src\/adapters\/provider\/static\//,
 };
 const FREE_PORTS: Arrow = {

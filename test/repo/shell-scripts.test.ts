@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stopAgentCommand } from '../../src/actors/tasks/end-agent.ts';
 import { initCommand } from '../../src/adapters/driver-kit/creation.ts';
@@ -18,6 +20,7 @@ import {
   startRescue,
 } from '../adapters/provider/hetzner-robot/install/stands.ts';
 import { isProvided } from '../support/programs.ts';
+import { root } from './sources.ts';
 
 const { error } = spawnSync('shellcheck', ['--version']);
 const hasShellcheck = isProvided(!error, { tested: 'scripts for machines', by: 'shellcheck' });
@@ -56,6 +59,12 @@ function scripts(): Readonly<Record<string, string>> {
     install: inRescue.read(`${GUARD}/install.sh`)!,
     'post-install': postInstallScript(INSTALLATION),
     'first boot': initCommand('0'.repeat(40), 'true'),
+    ...Object.fromEntries(
+      globSync('{src,emulators}/**/*.sh', { cwd: root }).map((path) => [
+        path,
+        readFileSync(join(root, path), 'utf8'),
+      ]),
+    ),
     'stop-agent': stopAgentCommand('/root/agent')[2]!,
   };
 }

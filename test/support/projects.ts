@@ -15,7 +15,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
  * by strangers.
  */
 const NIGHT = [
-  'test/{bench,clients,e2e,packages}/**',
+  'test/{bench,clients,e2e,machine,packages}/**',
   'test/faults/**/!(oracle|tcp-proxy).test.ts',
   'test/**/*.browser.test.ts',
   // A whole fleet for each of many faults. The simulation strikes at random in every run.

@@ -181,12 +181,16 @@ const ENTER = script(
   'exec "$@"',
 );
 
-/** Prints `same` if the file already exists, and sets its mode. */
+/**
+ * Prints `same` if the file already exists, and sets its mode. On a disk that has become read-only,
+ * a program that can run is enough.
+ */
 const COMPARE = script(
   ...DIGEST,
   'target=$1 size=$2 sum=$3 mode=$4',
   '[ -f "$target" ] && [ "$(wc -c <"$target")" -eq "$size" ] &&',
-  '  [ "$(digest <"$target")" = "$sum" ] && chmod "$mode" "$target" && echo same',
+  '  [ "$(digest <"$target")" = "$sum" ] && { chmod "$mode" "$target" || [ -x "$target" ]; } &&',
+  '  echo same',
   ':',
 );
 

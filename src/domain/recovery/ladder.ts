@@ -269,6 +269,13 @@ function triedOf(recovery: LadderRow | null): string {
 const MINUTE_MS = 60_000;
 /** A machine without an answer has this long to follow a graceful reboot before a forced one. */
 export const GRACE_MS = 2 * MINUTE_MS;
+/** Ends the name of a graceful reboot's operation if the machine did not answer before it. */
+const UNHEARD = '; the machine did not answer';
+export const unheard = (operation: string): string => `${operation}${UNHEARD}`;
+/** Whether a hung machine may have ignored the operation; a name says so as long as it is kept. */
+export const isUnheard = (operation: string | null): boolean =>
+  operation?.endsWith(UNHEARD) === true;
+
 /** A first attempt waits three times the machine's longest boot, but at least this long. */
 const SHORTEST_WAIT_MS = 2 * MINUTE_MS;
 const BOOTS = 3;

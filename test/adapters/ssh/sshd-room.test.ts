@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CommandFailed, UploadFailed } from '../../../src/domain/errors.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
@@ -41,6 +43,18 @@ describe.each([
       expect((await readFile(path)).length).toBe(MB);
     },
   );
+});
+
+test('a disk that has become read-only keeps a program that can run already', async () => {
+  const disk = await stand.smallDisk(4 * MB);
+  if (disk === null) return expect(process.getuid?.(), 'root may mount').not.toBe(0);
+  const session = await stand.connect(await stand.sshd());
+  const file = uploadOf(randomBytes(MB));
+  await session.upload(join(disk, 'agent'), file, live);
+  await promisify(execFile)('mount', ['-o', 'remount,ro', disk]);
+  expect(await session.upload(join(disk, 'agent'), file, live)).toEqual({ skipped: true });
+  const other = session.upload(join(disk, 'agent'), uploadOf(randomBytes(MB)), live);
+  await expect(other).rejects.toThrow(UploadFailed);
 });
 
 describe('with sudo', () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { startBmcs } from './harness.ts';
 import { startRack, startSeed } from './rack.ts';
 
 const BOOT_MS = 62_000;
@@ -26,6 +27,32 @@ test('obeys its power; a hanging machine ignores a graceful restart, and obeys f
   expect(host()).toMatchObject({ hanging: false, up: true });
   expect(new Set([...bootIds, host().bootId]).size).toBe(3);
 });
+
+test.each([
+  { does: 'ends', ended: true, between: null, restarts: true },
+  { does: 'does not end', ended: false, between: null, restarts: false },
+  { does: 'ends after a reset', ended: true, between: 'ForceRestart', restarts: true },
+])(
+  'a machine that takes its own time for a graceful restart, and $does',
+  async ({ ended, between, restarts }) => {
+    const answer = Promise.withResolvers<boolean>();
+    const told: string[] = [];
+    const hooks = {
+      down: async () => void told.push('down'),
+      boot: async () => void told.push('boot'),
+      heeds: () => answer.promise,
+    };
+    const { fake, reset } = await startBmcs({ hooks, startsOn: true });
+    told.length = 0;
+    await reset('GracefulRestart');
+    await fake.advance(300_000);
+    expect(told).toEqual([]);
+    if (between !== null) await reset(between);
+    answer.resolve(ended);
+    await fake.advance(300_000);
+    expect(told).toEqual(restarts ? ['down', 'boot'] : []);
+  },
+);
 
 test('an installer fetches its seed once available, installs, reports and boots the disk', async () => {
   const { asked, server, installer } = await startSeed();

@@ -12,7 +12,9 @@ import {
   askAgainInMs,
   beyondReachMs,
   GRACE_MS,
+  isUnheard,
   patienceOf,
+  unheard,
 } from '../../../domain/recovery/ladder.ts';
 import { RUNGS, RUNG_FACTS, isStanding, type LadderMeans } from '../../../domain/recovery/rungs.ts';
 import type { SentRequest, Proof } from '../../../machines/recovery.ts';
@@ -38,6 +40,8 @@ interface ProviderCall {
   readonly call: keyof LadderMeans;
   /** The machine's current boot id; null: unknown. */
   readonly bootIdBefore: string | null;
+  /** The machine answers, or a person wants just this: it gets its time. Default true. */
+  readonly isHeard?: boolean;
   ask(provider: FleetProvider, providerId: string, how: FleetCall): Promise<OperationRef>;
 }
 
@@ -50,7 +54,7 @@ interface ProviderCall {
  */
 export async function askProvider(
   given: Recovering,
-  { call, bootIdBefore, ask }: ProviderCall,
+  { call, bootIdBefore, isHeard = true, ask }: ProviderCall,
 ): Promise<SentRequest> {
   const { deps, slot, work, provider, provided, attempt, signal } = given;
   const { step } = attempt;
@@ -73,15 +77,17 @@ export async function askProvider(
   const beforeSending = createSendCheck(deps.clock, check, async () => {
     throw new ProviderError('transient', 'the last look at the machine is too old to ask again');
   });
-  const { operationRef, isGraceful = false } = await ask(provider, provided.providerId, {
+  const { operationRef: accepted, isGraceful = false } = await ask(provider, provided.providerId, {
     signal,
     beforeSending,
   }).catch((error: unknown) => refused(given, call, error));
   await deps.holds.succeeded(name, call, begun);
   countAttempt(given, step.rung, 'asked');
   deps.log.info({ slot, machine: work.machineId, ...step }, `${call} asked for`);
+  // Whoever goes on after this process has died reads it there.
+  const operationRef = isGraceful && !isHeard ? unheard(accepted) : accepted;
   await noteProgress(given, { kind: 'recoveryAccepted', operationRef });
-  return { askedAtMs, bootIdBefore, proof: null, isGraceful };
+  return { askedAtMs, bootIdBefore, proof: null, isUnheard: isUnheard(operationRef) };
 }
 
 function countEscalation({ deps, attempt, row, provided }: Recovering): void {
@@ -179,14 +185,16 @@ export async function askReboot(given: Recovering): Promise<RecoveryFacts<'asked
   if (given.attempt.step.resumed) return resume(given);
   const { bootIdBefore, answers, proof } = await probeBeforeBoot(given);
   if (proof) return cameTrueBy(bootIdBefore, proof);
-  const asked = await ask(given, bootIdBefore);
-  return { asked: answers ? { ...asked, isGraceful: false } : asked };
+  return { asked: await ask(given, { bootIdBefore, answers }) };
 }
 
-async function ask(given: Recovering, bootIdBefore: string | null): Promise<SentRequest> {
-  const { mode } = given.attempt.step;
+async function ask(
+  given: Recovering,
+  { bootIdBefore, answers }: Pick<BeforeBoot, 'bootIdBefore' | 'answers'>,
+): Promise<SentRequest> {
+  const { mode, order } = given.attempt.step;
   const asked = await askProvider(given, {
-    ...{ call: 'reboot', bootIdBefore },
+    ...{ call: 'reboot', bootIdBefore, isHeard: answers || order !== null },
     ask: (provider, id, how) => provider.rebootMachine(id, mode, how),
   });
   const { provider } = given.provided;
@@ -196,23 +204,26 @@ async function ask(given: Recovering, bootIdBefore: string | null): Promise<Sent
 
 /**
  * A machine that does not answer may hang and ignore a graceful reboot. A forced reboot follows
- * after a short while and counts as its own attempt. An operator's order is carried out as ordered.
+ * after a short while and counts as its own attempt, also if another process asked.
  */
 async function pastGrace(given: Recovering & RecoveryFacts<'asked'>): Promise<SentRequest> {
-  const { attempt, asked } = given;
+  const { attempt, asked, deps } = given;
   const { askedAtMs, bootIdBefore } = asked;
-  if (asked.isGraceful !== true || attempt.step.order !== null) return asked;
-  const question = { askedAtMs, bootIdBefore, offSeen: false, isMeasured: true, forMs: GRACE_MS };
+  if (asked.isUnheard !== true) return asked;
+  const isMeasured = !attempt.step.resumed;
+  const forMs = GRACE_MS - (deps.nowMs() - askedAtMs!);
+  const question = { askedAtMs, bootIdBefore, offSeen: false, isMeasured, forMs };
   const proof = await evidenceOfBoot(given, question);
   if (proof) return { ...asked, proof };
-  attempt.step = { ...attempt.step, mode: 'force' };
-  return ask(given, bootIdBefore);
+  attempt.step = { ...attempt.step, mode: 'force', resumed: false };
+  return ask(given, { bootIdBefore, answers: false });
 }
 
 /** Continues the request of a process that died before its end. */
 export function resume(given: Recovering): RecoveryFacts<'asked'> {
-  const { askedAtMs, bootIdBefore } = required(given.row.recovery, 'recovery to go on with');
-  return { asked: { askedAtMs, bootIdBefore, proof: null } };
+  const recovery = required(given.row.recovery, 'recovery to go on with');
+  const { askedAtMs, bootIdBefore, operationRef } = recovery;
+  return { asked: { askedAtMs, bootIdBefore, proof: null, isUnheard: isUnheard(operationRef) } };
 }
 
 /** Waits, without a place, for evidence that the machine booted. @throws {TimedOut} */

@@ -35,6 +35,8 @@ export interface BmcEntry extends HostEntry {
   readonly uuid: string | null;
   /** MAC address of the network card that boots; lower case. */
   readonly mac: string | null;
+  /** Serial number, WWN or kernel name of the disk to install; null: its only fixed disk. */
+  readonly disk: string | null;
 }
 
 /** Leaves room for the suffix of an installed machine's id. */
@@ -45,6 +47,11 @@ const isPlaceholder = (value: string) => /fixme/i.test(value);
 const field = (what: string, fits: (value: string) => boolean) =>
   entryText(what, (value) => !isPlaceholder(value) && fits(value));
 const matches = (pattern: RegExp) => (value: string) => pattern.test(value);
+
+export const DISK_FIELD = field(
+  'the serial number, WWN or name of a disk',
+  matches(/^[\x21-\x7e][\x20-\x7e]{0,127}$/),
+);
 
 /** Where a machine's BMC is, and what identifies the machine there. */
 export const BMC_FIELDS = {
@@ -76,6 +83,7 @@ const Entry = z.strictObject(
       'a hardware address such as 02:00:00:00:00:01',
       matches(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i),
     ).optional(),
+    Disk: DISK_FIELD.optional(),
     Plan: field('the name of a class of hardware', matches(/^[\x21-\x7e]{1,64}$/)).optional(),
     Location: LOCATION_FIELD.optional(),
   },
@@ -179,6 +187,7 @@ function toEntry(told: RackEntry): BmcEntry {
     ...bmcPartOf(told),
     credentials: told.Credentials ?? 'default',
     mac: told.Mac?.toLowerCase() ?? null,
+    disk: told.Disk ?? null,
   };
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import * as leaf from '../../../settings/leaves.ts';
-import type { Surroundings } from '../../../settings/secret.ts';
+import type { Secret, Surroundings } from '../../../settings/secret.ts';
 import type { Clock } from '../../clock/port.ts';
 import { inventorySettings, NAME } from '../../driver-kit/inventory/inventory.ts';
 import type { CallOptions } from '../port.ts';
@@ -16,6 +16,62 @@ const PLAIN = /^https?:\/\/[^\s?#@&]+$/;
 const address = (meaning: string) =>
   leaf.text(meaning, { matches: PLAIN, type: 'an http or https URL without credentials, ? and &' });
 
+const imageSettings = z.strictObject({
+  url: leaf.text('http or https URL of the image of a whole disk.', {
+    matches: /^https?:\/\/\S+$/,
+    type: 'an http or https URL',
+  }),
+  sha256: leaf.text('SHA-256 of the unpacked image.', {
+    matches: /^[0-9a-f]{64}$/,
+    type: '64 hex digits',
+  }),
+  compression: leaf
+    .choice(['none', 'gzip', 'xz', 'zstd'], 'How the image is compressed.')
+    .prefault('none'),
+});
+
+const installerPath = (around: Surroundings) =>
+  leaf.path(
+    'Directory made by `shepherd redfish build-iso`; seeds serve it, and `iso`, `bootUri` are not needed.',
+    around,
+  );
+
+const seedSettings = (around: Surroundings) => ({
+  seedListen: leaf.listen(
+    'Address at which installers get their seed, on the provisioning network.',
+  ),
+  seedKey: leaf.secret(
+    `Seals the seeds in the database; at least ${SEED_KEY_LENGTH_MIN} characters, the same for all daemons.`,
+    around,
+  ),
+  window: leaf
+    .duration('Time limit for an installation, from the power-on.', 1_000)
+    .prefault('45m'),
+});
+
+function refuseShortKey(
+  { seedKey }: { readonly seedKey: Secret },
+  context: { addIssue(issue: { code: 'custom'; path: string[]; message: string }): void },
+): void {
+  if (seedKey.read().length >= SEED_KEY_LENGTH_MIN) return;
+  const message =
+    `is shorter than ${SEED_KEY_LENGTH_MIN} characters and could be guessed; make one with ` +
+    'openssl rand -base64 32';
+  context.addIssue({ code: 'custom', path: ['seedKey'], message });
+}
+
+/** Settings of installations that a machine's own system starts. */
+export const selfInstallSettings = (around: Surroundings) =>
+  z
+    .strictObject({
+      installer: installerPath(around),
+      image: imageSettings,
+      ...seedSettings(around),
+      seedUrl: leaf.url('URL of the same for installers.'),
+    })
+    .superRefine(refuseShortKey);
+export type SelfInstallSettings = z.output<ReturnType<typeof selfInstallSettings>>;
+
 /** Settings of installations. Only with this section does a rack have free machines. */
 export const installSettings = (around: Surroundings) =>
   z
@@ -30,34 +86,36 @@ export const installSettings = (around: Surroundings) =>
       bootUri: address(
         'URL for `uefihttp`, and for the iPXE script to chain to; `{token}` is the token.',
       ).optional(),
-      seedListen: leaf.listen(
-        'Address at which installers get their seed, on the provisioning network.',
-      ),
+      installer: installerPath(around).optional(),
+      image: imageSettings.optional(),
+      ...seedSettings(around),
       seedUrl: leaf.url('URL of the same for installers; absent: `seedListen` itself.').optional(),
-      seedKey: leaf.secret(
-        `Seals the seeds in the database; at least ${SEED_KEY_LENGTH_MIN} characters, the same for all daemons.`,
-        around,
-      ),
-      window: leaf
-        .duration('Time limit for an installation, from the power-on.', 1_000)
-        .prefault('45m'),
       os: leaf.text('Name of the system to install, for the installer.').prefault('default'),
     })
-    .superRefine(({ method, iso, bootUri, seedKey }, context) => {
-      if (seedKey.read().length < SEED_KEY_LENGTH_MIN) {
-        const message =
-          `is shorter than ${SEED_KEY_LENGTH_MIN} characters and could be guessed; make one with ` +
-          'openssl rand -base64 32';
-        context.addIssue({ code: 'custom', path: ['seedKey'], message });
+    .superRefine((own, context) => {
+      const { method, iso, bootUri, installer, image, seedUrl } = own;
+      refuseShortKey(own, context);
+      const complain = (key: string, message: string): void =>
+        context.addIssue({ code: 'custom', path: [key], message });
+      if (installer !== undefined) {
+        if (image === undefined) complain('image', 'is missing; the installer writes it');
+        if (seedUrl === undefined) complain('seedUrl', 'is missing; the installer is served there');
+      } else if (method === 'vmedia' && iso === undefined) {
+        complain('iso', 'is missing; vmedia needs it, or an installer');
+      } else if (method === 'uefihttp' && bootUri === undefined) {
+        complain('bootUri', 'is missing; uefihttp needs it, or an installer');
       }
-      const lack = method === 'vmedia' && iso === undefined ? 'iso' : null;
-      const other = method === 'uefihttp' && bootUri === undefined ? 'bootUri' : null;
-      const missing = lack ?? other;
-      if (missing === null) return;
-      const message = `is missing; ${method} needs it`;
-      context.addIssue({ code: 'custom', path: [missing], message });
     });
 export type InstallSettings = z.output<ReturnType<typeof installSettings>>;
+
+/** With our installer, the seed server has what machines boot. */
+export function withInstaller(own: InstallSettings): InstallSettings {
+  const { installer, method, seedUrl = '' } = own;
+  if (installer === undefined) return own;
+  const served = `${seedUrl.replace(/\/+$/, '')}/s/{token}/installer.iso`;
+  if (method === 'vmedia') return { ...own, iso: own.iso ?? served };
+  return method === 'uefihttp' ? { ...own, bootUri: own.bootUri ?? served } : own;
+}
 
 /** Time reserved for the answer: a tenth of the limit, at most two seconds. */
 const REST_SHARE = 0.1;

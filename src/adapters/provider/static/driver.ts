@@ -7,6 +7,7 @@ import {
   inventorySettings,
   LETTING_GO,
 } from '../../driver-kit/inventory/inventory.ts';
+import { selfInstallSettings } from '../redfish/settings.ts';
 import { parserFor } from './entries.ts';
 import { complaintsAboutResets, resetsSettings } from './resets/settings.ts';
 import { createStaticProvider } from './static-provider.ts';
@@ -21,6 +22,7 @@ function settings(around: Surroundings) {
     probeInterval: leaf.duration('Interval of probing each machine.', 1_000).prefault('1m'),
     probeParallelism: leaf.count('Tries at once.', 1, 1_000).prefault(32),
     resets: resetsSettings(around),
+    install: selfInstallSettings(around).optional(),
   });
 }
 
@@ -37,6 +39,7 @@ export const staticDriver: Driver<z.output<ReturnType<typeof settings>>> = {
         sshPasswords: own.sshPasswords,
         probePort: own.probePort,
         resets: own.resets,
+        install: own.install,
         probes: {
           timeoutMs: own.probeTimeout,
           intervalMs: own.probeInterval,

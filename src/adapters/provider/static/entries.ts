@@ -12,7 +12,7 @@ import {
   LOCATION_FIELD,
   type HostEntry,
 } from '../../driver-kit/inventory/entries.ts';
-import { BMC_FIELDS, bmcFaults, bmcPartOf, type BmcEntry } from '../redfish/entries.ts';
+import { BMC_FIELDS, DISK_FIELD, bmcFaults, bmcPartOf, type BmcEntry } from '../redfish/entries.ts';
 import type { ResetKind } from './resets/settings.ts';
 import type { StaticOptions } from './static-provider.ts';
 
@@ -40,6 +40,8 @@ export interface InventoryEntry extends HostEntry {
   readonly location: string | null;
   /** URL of its management controller; this driver never uses it. */
   readonly bmc: string | null;
+  /** Serial number, WWN or kernel name of the disk to install; null: its only fixed disk. */
+  readonly disk: string | null;
   /** Null: nobody but a person can reset it. */
   readonly reset: EntryReset | null;
 }
@@ -115,6 +117,7 @@ const entrySchema = (resets: KnownNames['resets']) =>
       Bmc: entryText('an https URL without credentials', (value) =>
         /^https?:\/\/[^\s@]+$/.test(value),
       ).optional(),
+      Disk: DISK_FIELD.optional(),
       Reset: resetField(resets).optional(),
     },
     { error: 'is no object' },
@@ -134,6 +137,7 @@ export const parseInventory = (
       ...hostOf(told.ID, told),
       location: told.Location === '' ? null : told.Location,
       bmc: told.Bmc ?? null,
+      disk: told.Disk ?? null,
       reset: told.Reset ?? null,
     }),
     faultsAmong: (entries) => [
@@ -155,7 +159,12 @@ export const parserFor =
     });
 
 /** The entry for the driver of Redfish BMCs; null: it has no such means. */
-export const bmcEntryOf = ({ reset, bmc: _, ...host }: InventoryEntry): BmcEntry | null =>
+export const bmcEntryOf = ({
+  reset,
+  bmc: _,
+  disk: _disk,
+  ...host
+}: InventoryEntry): BmcEntry | null =>
   reset?.kind === 'redfish'
-    ? { ...host, ...reset.bmc, plan: 'static', credentials: reset.by, mac: null }
+    ? { ...host, ...reset.bmc, plan: 'static', credentials: reset.by, mac: null, disk: null }
     : null;

@@ -11,10 +11,12 @@ import type {
   OperationRef,
   Provider,
 } from '../port.ts';
+import type { SelfInstallSettings } from '../redfish/settings.ts';
 import { hostnameOf, targetOf, requireListedKey } from '../../driver-kit/inventory/entries.ts';
 import { createInventory, createSource } from '../../driver-kit/inventory/inventory.ts';
 import { createProbes, type ProbeLimits, type Target } from '../../driver-kit/inventory/probes.ts';
 import { parserFor, type InventoryEntry } from './entries.ts';
+import { createSelfInstall } from './install/self-install.ts';
 import type { PowerWish } from './resets/power-switch.ts';
 import { createResets } from './resets/resets.ts';
 import type { ResetSettings } from './resets/settings.ts';
@@ -32,6 +34,8 @@ export interface StaticOptions {
   readonly probes: ProbeLimits;
   /** By the name in entries. */
   readonly resets: Readonly<Record<string, ResetSettings>>;
+  /** Absent: machines are not reinstalled. */
+  readonly install?: SelfInstallSettings | undefined;
 }
 
 /** A caller that reads a single machine wants to know whether it still exists. */
@@ -54,6 +58,19 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
   const resets = createResets(options.resets, { options, inventory }, context);
   const canReset = Object.keys(options.resets).length > 0;
 
+  const install =
+    options.install &&
+    createSelfInstall(
+      {
+        options: options.install,
+        lifetime: lifetime.signal,
+        entries: async (signal) => [...(await inventory.entries(signal)).values()],
+        userOf: ({ sshUser }) => sshUser ?? options.sshUser,
+        sshPort: options.probePort,
+      },
+      context,
+    );
+
   const sshOf = ({ address, sshPort }: InventoryEntry): Target => ({
     host: address,
     port: sshPort ?? options.probePort,
@@ -61,7 +78,7 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
 
   /** @param view what the entry's means of reset knows about the machine. */
   function show(entry: InventoryEntry, view: Partial<DriverMachine> = {}): DriverMachine {
-    return {
+    const machine: DriverMachine = {
       id: entry.id,
       reservationId: null,
       availability: 'PossiblyUsed',
@@ -77,6 +94,7 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
       ...(canReset && entry.reset === null && { lacks: ['reboot', 'power'] as const }),
       ...view,
     };
+    return install?.show(entry, machine) ?? machine;
   }
 
   async function entryOf(id: string, signal: AbortSignal): Promise<InventoryEntry> {
@@ -88,6 +106,7 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
   async function change(id: string, wish: PowerWish, call: CallOptions): Promise<OperationRef> {
     if (!canReset) return refuse('reset machines without resets');
     const entry = await entryOf(id, call.signal);
+    await install?.requireIdle(entry, call.signal);
     return resets.change(entry, wish, { call, show: (view) => show(entry, view) });
   }
 
@@ -95,11 +114,18 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
     Promise.reject(new ProviderError('not-implemented', `an inventory cannot ${what}`));
 
   return inLifetime(lifetime, {
-    capabilities: { ...CAPABILITIES, reboot: canReset, power: canReset, announces: canReset },
+    capabilities: {
+      ...CAPABILITIES,
+      reboot: canReset,
+      power: canReset,
+      announces: canReset || install !== undefined,
+      reinstall: install !== undefined,
+    },
     async listMachines(_filter, call) {
       const entries = [...(await inventory.entries(call.signal)).values()];
       const targets = entries.map(sshOf);
       probes.keep(targets);
+      await install?.list(entries, call.signal);
       const [views] = await Promise.all([
         resets.list(entries, call),
         probes.look(targets, call.signal),
@@ -119,16 +145,25 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
     rebootMachine: (id, mode, call) =>
       change(id, mode === 'force' ? 'reboot by force' : 'reboot gracefully', call),
     setPower: (id, want, call) => change(id, want, call),
-    reinstallMachine: () => refuse('reinstall machines'),
+    async reinstallMachine(id, request, call) {
+      if (!install) return refuse('reinstall machines without install');
+      const entry = await entryOf(id, call.signal);
+      return install.reinstall(entry, request, { call, show: () => show(entry) });
+    },
     setTags: () => refuse('change tags'),
     async verifyHostKey({ id }, key, { signal }) {
-      requireListedKey(name, await entryOf(id ?? '', signal), key);
+      const entry = await entryOf(id ?? '', signal);
+      if (await install?.isRenewed(entry, signal)) {
+        const what = `the inventory has the host key of the system before for ${entry.id}`;
+        throw new ProviderError('not-implemented', what);
+      }
+      requireListedKey(name, entry, key);
     },
     capacityGroup: ({ name: plan }) => plan,
     hostnameFor: hostnameOf,
     prepare: async ({ signal }) => void (await inventory.entries(signal, 0)),
     async stop() {
-      await Promise.all([lifetime.stop(), resets.stop()]);
+      await Promise.all([lifetime.stop(), resets.stop(), install?.stop()]);
     },
   });
 }

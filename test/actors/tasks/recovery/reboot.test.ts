@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import type { LadderRow } from '../../../../src/domain/machine.ts';
-import { ERASING_LADDER } from '../../../../src/domain/recovery/ladder.ts';
+import { ERASING_LADDER, unheard } from '../../../../src/domain/recovery/ladder.ts';
 import { device, ladderRow } from '../../../support/facts.ts';
 import type { JOB } from '../../../support/task-stand.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
@@ -322,6 +322,33 @@ describe('a graceful reboot', () => {
     expect(recovery()).toMatchObject({ attempts: 2, bootIdBefore: 'boot-1' });
     await comesUp(result);
     expect(reboots()).toHaveLength(2);
+  });
+
+  test.each([
+    { ago: 1, isForced: false },
+    { ago: 9, isForced: true },
+  ])('of an ended daemon, $ago min ago, becomes forced after two', async ({ ago, isForced }) => {
+    const { recovery: asked } = rebooting(1, ago * MINUTE);
+    const operationRef = unheard('GracefulRestart');
+    stage.silent('boot-1', { recovery: { ...asked, operationRef, bootIdBefore: 'boot-1' } });
+    const { result } = stage.attempt();
+    await advance(stand.clock, 0.5 * MINUTE);
+    expect(reboots()).toEqual(isForced ? ['reboot force'] : []);
+    await advance(stand.clock, MINUTE);
+    expect(reboots()).toEqual(['reboot force']);
+    expect(recovery()).toMatchObject({ attempts: 2, operationRef: 'operation-1' });
+    await comesUp(result);
+    expect(reboots()).toHaveLength(1);
+  });
+
+  test('of an ended daemon keeps its time when the machine had answered', async () => {
+    const { recovery: asked } = rebooting(1, 5 * MINUTE);
+    const before = { bootIdBefore: 'boot-1', operationRef: 'GracefulRestart' };
+    stage.silent('boot-1', { recovery: { ...asked, ...before } });
+    const { result } = stage.attempt();
+    await advance(stand.clock, 5 * MINUTE);
+    expect(reboots()).toEqual([]);
+    await comesUp(result);
   });
 
   test('is not forced when the machine boots meanwhile', async () => {

@@ -328,6 +328,8 @@ test('has a valid inventory on the page', () => {
   );
 });
 
+const IMAGE = { url: 'http://images.test/debian.raw', sha256: 'ab'.repeat(32) };
+
 /** From the page, with its installation changed. */
 function installing(change: Section = {}) {
   const [, { driver: _, instanceSetId: _id, ...own } = {}] = sectionsOf('redfish');
@@ -338,6 +340,9 @@ test.each([
   [{ iso: undefined }, /^install\.iso is missing; vmedia needs it/],
   [{ method: 'uefihttp' }, /^install\.bootUri is missing; uefihttp needs it/],
   [{ iso: 'http://images.test/a.iso?token={token}' }, /^install\.iso .*without credentials/],
+  [{ installer: '/installer', seedUrl: 'http://seed' }, /^install\.image is missing/],
+  [{ installer: '/installer', image: IMAGE, seedUrl: undefined }, /^install\.seedUrl is missing/],
+  [{ image: { ...IMAGE, sha256: undefined } }, /^install\.image\.sha256 is missing/],
   [{ seedKey: undefined }, /^install\.seedKey is missing/],
   [{ seedKey: '${WEAK}' }, /^install\.seedKey is shorter than 32.*openssl rand/],
   [{ method: 'floppy' }, /^install\.method .*vmedia, uefihttp, pxe/],

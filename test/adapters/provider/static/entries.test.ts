@@ -48,6 +48,7 @@ test('reads a minimal entry and a complete one', () => {
     hostKey: null,
     sshPassword: null,
     bmc: null,
+    disk: null,
     reset: null,
   });
   expect(second).toEqual({
@@ -59,6 +60,7 @@ test('reads a minimal entry and a complete one', () => {
     hostKey: blob,
     sshPassword: null,
     bmc: 'https://bmc-2.example/redfish/v1/Systems/1',
+    disk: null,
     reset: null,
   });
   expect([first!, second!].map(targetOf)).toEqual(['192.0.2.10', '[2001:db8::2]:2222']);

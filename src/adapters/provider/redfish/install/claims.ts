@@ -55,7 +55,7 @@ const Value = z.object({
   /** Purpose of the installation; an earlier version did not write it, and resumed neither kind. */
   order: z.enum(['create', 'reinstall']).default('reinstall'),
   install: z.object({
-    method: z.enum(METHODS),
+    method: z.enum([...METHODS, 'kexec']),
     /** URL or image to boot, with `{token}`; null: the configured one. */
     template: z.string().nullable().default(null),
     phase: z.enum(PHASES),
@@ -68,6 +68,19 @@ const Value = z.object({
     deadlineMs: z.number(),
     /** A request by MAC address has been answered since the last power-on. */
     isAnswered: z.boolean(),
+    /** For a machine whose own system starts the installer: that system, and how it was known. */
+    self: z
+      .object({
+        /** Host key that the inventory has of it. */
+        listedKey: z.string().nullable(),
+        bootId: z.string(),
+        /** If we installed it: its tags, and the key that the inventory had before. */
+        before: z
+          .object({ tags: z.record(z.string(), z.string()), listedKey: z.string().nullable() })
+          .nullable(),
+      })
+      .nullable()
+      .default(null),
   }),
   /** Null: the installation is in progress. */
   result: z

@@ -7,6 +7,7 @@ import type { BmcEntry, TakeMarkOff } from '../entries.ts';
 import type { Sighting } from '../power.ts';
 import { machineIdOf, isUnbegun, type Claim, type Claims } from './claims.ts';
 import type { RackInstallation } from './installation.ts';
+import type { Report } from './seed-service.ts';
 
 /** A machine as shown without an installation, and its last sighting. */
 export interface InstallSighting {
@@ -205,12 +206,16 @@ export function createEndings(
 
   return {
     /** Records an installer's result, and cleans up in the background. */
-    async ended(entry: BmcEntry, tokenSha256: string, how: 'done' | 'failed'): Promise<void> {
+    async ended(
+      entry: Pick<BmcEntry, 'id'>,
+      tokenSha256: string,
+      { end: how, reason }: Report,
+    ): Promise<void> {
       await claims.update(
         entry.id,
         (claim) =>
           claim.result === null && claim.install.tokenSha256 === tokenSha256
-            ? end(claim, how, 'as its installer reports')
+            ? end(claim, how, reason || 'as its installer reports')
             : null,
         signal,
       );

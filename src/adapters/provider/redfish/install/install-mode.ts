@@ -31,9 +31,10 @@ import {
 } from './claims.ts';
 import { createEndings, shownAway, shownClaimed, shownFree } from './endings.ts';
 import { createInstallation } from './installation.ts';
+import { createInstallerFiles } from './installer-files.ts';
 import { createSealing, createSeedService, type Sealed } from './seed-service.ts';
 import { createSeedServer } from './seed-server.ts';
-import type { InstallSettings } from '../settings.ts';
+import { withInstaller, type InstallSettings } from '../settings.ts';
 
 /** What the rack provides for installations. */
 export interface InstallParts {
@@ -52,7 +53,8 @@ const WAITING = 'another change of the machine was in progress';
 
 /** The parts of a rack that differ if machines are installed. */
 export function createInstallMode(parts: InstallParts, context: DriverContext) {
-  const { options, entries, bmcOf, carryOut } = parts;
+  const { entries, bmcOf, carryOut } = parts;
+  const options = withInstaller(parts.options);
   const { clock, log, name, network, instanceSetId, random, records } = context;
   const claims = createClaims(records);
   const sealing = createSealing(() => options.seedKey.read(), `shepherd ${instanceSetId} ${name}`);
@@ -63,7 +65,10 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
   const takeMarkOff = markRemover(bmcOf, context);
   const endings = createEndings({ ...parts, claims, installation, locks, takeMarkOff }, context);
   const service = createSeedService(
-    { ...parts, claims, sealing, seedUrl, ended: endings.ended },
+    {
+      ...{ ...parts, options, claims, sealing, seedUrl, ended: endings.ended },
+      installer: options.installer === undefined ? null : createInstallerFiles(options.installer),
+    },
     { log, clock, instanceSetId },
   );
   const server = createSeedServer({ ...{ at: options.seedListen, service, clock, log, network } });
@@ -143,6 +148,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
         askedAtMs,
         deadlineMs: askedAtMs + options.window,
         isAnswered: false,
+        self: null,
       },
     };
   }

@@ -175,7 +175,9 @@ export function createInstallation(deps: InstallationDeps) {
 
   /** Whether a URL belongs to the installation, or to any of ours. */
   const isLeftBy = ({ install, isAll }: Left) => {
-    const configured = { vmedia: iso, uefihttp: bootUri, pxe: undefined }[install.method];
+    const configured = { vmedia: iso, uefihttp: bootUri, pxe: undefined, kexec: undefined }[
+      install.method
+    ];
     const [start = '', end] = (install.template ?? configured ?? '\0').split('{token}');
     return (address: string): boolean => {
       if (end === undefined) return address === start;

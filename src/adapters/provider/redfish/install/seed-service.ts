@@ -7,6 +7,7 @@ import type { DriverContext } from '../../port.ts';
 import type { BmcEntry } from '../entries.ts';
 import type { InstallSettings } from '../settings.ts';
 import { hashOfToken, withToken, type Claims, type Claim } from './claims.ts';
+import type { InstallerContent, InstallerFile, InstallerFiles } from './installer-files.ts';
 
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
@@ -62,7 +63,7 @@ function createSeedIndex(
   { claims, entries, lifetime }: Pick<SeedServiceDeps, 'claims' | 'entries' | 'lifetime'>,
   { clock }: Pick<DriverContext, 'clock'>,
 ) {
-  let listed: readonly BmcEntry[] = [];
+  let listed: readonly SeedEntry[] = [];
   /** The next read, which has not begun yet. */
   let next: Promise<void> | null = null;
   let last: Promise<void> = Promise.resolve();
@@ -111,7 +112,7 @@ function createSeedIndex(
       ),
   };
 }
-export type Document = 'user-data' | 'meta-data' | 'ipxe';
+export type Document = 'user-data' | 'meta-data' | 'install' | 'ipxe';
 
 /** Sealed data of a claim. */
 export interface Sealed {
@@ -119,15 +120,31 @@ export interface Sealed {
   readonly seed: Seed;
 }
 
+/** The entry of a machine that is installed. */
+export type SeedEntry = Pick<BmcEntry, 'id' | 'address' | 'mac' | 'disk'>;
+
+/** An installer's result, and its words about it. */
+export interface Report {
+  readonly end: 'done' | 'failed';
+  readonly reason: string | null;
+}
+
+/** How long a file is served without another look at the records: drives read an ISO in many parts. */
+const FILE_MS = 10_000;
+
 export interface SeedServiceDeps {
   readonly claims: Claims;
   readonly sealing: Sealing;
-  readonly options: InstallSettings;
+  readonly options: Pick<InstallSettings, 'bootUri' | 'image'>;
   readonly lifetime: AbortSignal;
-  readonly entries: (signal: AbortSignal) => Promise<readonly BmcEntry[]>;
+  readonly entries: (signal: AbortSignal) => Promise<readonly SeedEntry[]>;
   readonly seedUrl: () => Promise<string>;
+  /** Null: an installer of the site's own. */
+  readonly installer: InstallerFiles | null;
+  /** Called when an installer has begun. */
+  readonly asked?: (entry: SeedEntry) => Promise<void>;
   /** Called with the installer's result. */
-  readonly ended: (entry: BmcEntry, tokenSha256: string, end: 'done' | 'failed') => Promise<void>;
+  readonly ended: (entry: SeedEntry, tokenSha256: string, report: Report) => Promise<void>;
 }
 
 /** Finds installers' data in the records that all daemons share. */
@@ -135,10 +152,11 @@ export function createSeedService(
   deps: SeedServiceDeps,
   { log, clock, instanceSetId }: Pick<DriverContext, 'log' | 'clock' | 'instanceSetId'>,
 ) {
-  const { claims, sealing, options, lifetime, entries, seedUrl, ended } = deps;
+  const { claims, sealing, options, lifetime, entries, seedUrl, installer, ended } = deps;
   const index = createSeedIndex(deps, { clock });
   /** By entry: the installation and the address of the last request from another network. */
   const toldFar = new Map<string, string>();
+  const servedUntilMs = new Map<string, number>();
 
   const isOpen = ({ set, result, install }: Claim): boolean =>
     set === instanceSetId && result === null && clock.now() < install.deadlineMs;
@@ -164,7 +182,7 @@ export function createSeedService(
     return { entry, claim };
   }
 
-  function opened({ id }: BmcEntry, { install }: Claim): Sealed | null {
+  function opened({ id }: SeedEntry, { install }: Claim): Sealed | null {
     const text = install.sealed === null ? null : sealing.open(install.sealed, id);
     if (text !== null) return JSON.parse(text) as Sealed;
     const fields = { machine: id };
@@ -172,23 +190,52 @@ export function createSeedService(
     return null;
   }
 
-  async function write(which: Document, { token, seed }: Sealed): Promise<string> {
+  async function write(
+    which: Document,
+    { entry, claim }: { readonly entry: SeedEntry; readonly claim: Claim },
+  ): Promise<string | null> {
+    const sealed = opened(entry, claim);
+    if (!sealed) return null;
+    const { token, seed } = sealed;
     const url = await seedUrl();
     if (which === 'user-data') return userDataOf(seed, url, token);
-    return which === 'meta-data' ? metaDataOf(seed) : ipxeOf(url, token, options.bootUri);
+    if (which === 'meta-data') return metaDataOf(seed);
+    if (which === 'ipxe') {
+      const { bootUri } = options;
+      const own = `${url}${seedPath(token)}`;
+      const words = installer && installer.commandLine(own);
+      return ipxeOf(own, words, bootUri === undefined ? null : withToken(bootUri, token));
+    }
+    await deps.asked?.(entry);
+    const restMs = claim.install.deadlineMs - clock.now();
+    return options.image ? installOf(options.image, entry, restMs) : null;
+  }
+
+  /** Whether an installation with this token is in progress. */
+  async function isServed(token: string, from: string): Promise<boolean> {
+    if ((servedUntilMs.get(token) ?? -Infinity) > clock.monotonic()) return true;
+    const asked = await asking(token, from);
+    servedUntilMs.clear();
+    if (asked) servedUntilMs.set(token, clock.monotonic() + FILE_MS);
+    return asked !== null;
+  }
+
+  async function asking(token: string, from: string) {
+    const hash = hashOfToken(token);
+    const isFitting = (claim: Claim) => isOpen(claim) && claim.install.tokenSha256 === hash;
+    return found(await index.byToken(hash), isFitting, from);
   }
 
   return {
     /** Null if there is no such installation. */
     async document(token: string, which: Document, from: string): Promise<string | null> {
-      const hash = hashOfToken(token);
-      const asked = await found(
-        await index.byToken(hash),
-        (claim) => isOpen(claim) && claim.install.tokenSha256 === hash,
-        from,
-      );
-      const sealed = asked && opened(asked.entry, asked.claim);
-      return sealed ? write(which, sealed) : null;
+      const asked = await asking(token, from);
+      return asked && write(which, asked);
+    },
+    /** A file of the installer. Null if there is no such installation, or no installer of ours. */
+    async file(token: string, name: InstallerFile, from: string): Promise<InstallerContent | null> {
+      if (!installer || !(await isServed(token, from))) return null;
+      return installer.open(name, `${await seedUrl()}${seedPath(token)}`);
     },
     /** The script for the network card, once for each power-on; null if none is due. */
     async byMac(mac: string, from: string): Promise<string | null> {
@@ -205,11 +252,10 @@ export function createSeedService(
         },
         lifetime,
       );
-      const sealed = isFirst ? opened(asked.entry, asked.claim) : null;
-      return sealed && write('ipxe', sealed);
+      return isFirst ? write('ipxe', asked) : null;
     },
     /** False if there is no such installation. */
-    async ended(token: string, end: 'done' | 'failed', from: string): Promise<boolean> {
+    async ended(token: string, report: Report, from: string): Promise<boolean> {
       const hash = hashOfToken(token);
       const asked = await found(
         await index.byToken(hash),
@@ -218,9 +264,9 @@ export function createSeedService(
       );
       if (!asked) return false;
       const { entry, claim } = asked;
-      if (claim.result) return claim.result.end === end;
+      if (claim.result) return claim.result.end === report.end;
       if (!isOpen(claim)) return false;
-      await ended(entry, hash, end);
+      await ended(entry, hash, report);
       return true;
     },
   };
@@ -249,7 +295,8 @@ interface Seed {
   readonly os: string;
 }
 
-const seedPath = (token: string): string => `/s/${token}/`;
+/** Path of an installation's seed, ending in a slash. */
+export const seedPath = (token: string): string => `/s/${token}/`;
 
 /** NoCloud format, for cloud-init. A system that runs it reports by itself. */
 function userDataOf(seed: Seed, seedUrl: string, token: string): string {
@@ -267,8 +314,29 @@ function userDataOf(seed: Seed, seedUrl: string, token: string): string {
 const metaDataOf = ({ instanceId, hostname, os }: Seed): string =>
   stringify({ 'instance-id': instanceId, 'local-hostname': hostname, os });
 
-/** Chains to the site's own boot, which gets the seed's URL as `shepherd-seed`. */
-function ipxeOf(seedUrl: string, token: string, bootUri: string | undefined): string {
-  const next = bootUri === undefined ? 'exit' : `chain ${withToken(bootUri, token)}`;
-  return ['#!ipxe', `set shepherd-seed ${seedUrl}${seedPath(token)}`, next, ''].join('\n');
+/**
+ * Boots our installer, or chains to the site's own boot, which gets the seed's URL as
+ * `shepherd-seed`.
+ * @param words kernel command line of our installer; null: there is none.
+ */
+function ipxeOf(url: string, words: string | null, chained: string | null): string {
+  const ours = [`kernel ${url}linux initrd=initrd ${words}`, `initrd ${url}initrd`, 'boot'];
+  const next = chained === null ? (words === null ? ['exit'] : ours) : [`chain ${chained}`];
+  return ['#!ipxe', `set shepherd-seed ${url}`, ...next, ''].join('\n');
 }
+
+/** For our installer, which reads lines. */
+const installOf = (
+  { url, sha256, compression }: NonNullable<InstallSettings['image']>,
+  { disk }: SeedEntry,
+  restMs: number,
+): string =>
+  Object.entries({
+    image: url,
+    sha256,
+    compression,
+    disk: disk ?? '',
+    seconds: Math.ceil(restMs / 1_000),
+  })
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
