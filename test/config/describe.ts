@@ -75,23 +75,29 @@ function withoutRepeats(rows: readonly ConfigRow[]): ConfigRow[] {
   return rows.flatMap((row, at) => (at === first ? [REPEATED_ROW] : isRepeat(row) ? [] : [row]));
 }
 
-/** The rows as Markdown: one table of common keys, and one per driver. */
-export function configTable(rows: readonly ConfigRow[] = describeConfig()): string {
+/** The rows as Markdown: one list of common keys, and one per driver. */
+export function configList(rows: readonly ConfigRow[] = describeConfig()): string {
   const drivers = [...new Set(rows.flatMap(({ driver }) => driver ?? []))];
   const own = drivers.map((name) => {
     const those = rows.filter(({ driver }) => driver === name);
-    return `### Keys of the driver \`${name}\`\n\n${tableOf(those)}`;
+    return `### Keys of the driver \`${name}\`\n\n${listOf(those)}`;
   });
   const shared = rows.filter(({ driver }) => driver === null);
-  return [tableOf(withoutRepeats(shared)), ...own].join('\n\n');
+  return [listOf(withoutRepeats(shared)), ...own].join('\n\n');
 }
 
-function tableOf(rows: readonly ConfigRow[]): string {
-  const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
-  const lines = rows.map(
-    (row) => `| \`${row.path}\` | ${cell(valueOf(row))} | ${cell(row.meaning)} |`,
-  );
-  return ['| key | value (default) | meaning |', '| --- | --- | --- |', ...lines].join('\n');
+function listOf(rows: readonly ConfigRow[]): string {
+  const plain = (text: string) => text.replaceAll('<', '&lt;');
+  return rows
+    .map((row) => {
+      const value = valueOf(row);
+      const meaning = row.meaning === '' ? '' : `: ${row.meaning}`;
+      return plain(`${value === '' ? '' : ` (${value})`}${meaning}`).replace(
+        /^/,
+        `- \`${row.path}\``,
+      );
+    })
+    .join('\n');
 }
 
 /** The permitted values in few words, and the default. */
@@ -101,5 +107,5 @@ function valueOf({ type, default: otherwise }: ConfigRow): string {
     .replace(/^a number from (\d+) to (\d+)$/, 'number $1–$2')
     .replace(/^true or false$/, 'boolean');
   if (otherwise === 'required') return `${value}, required`;
-  return otherwise === '–' ? value : `${value} (\`${otherwise}\`)`;
+  return otherwise === '–' ? value : `${value}, \`${otherwise}\``;
 }

@@ -1,4 +1,4 @@
-import { configTable } from './describe.ts';
+import { configList } from './describe.ts';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -91,15 +91,15 @@ test('refuses a driver whose key is a common key', () => {
   expect(() => providerSettingsOf(driver, around)).toThrow('driver rack: image is no key');
 });
 
-test('shows the keys of each driver in its own table', () => {
-  const [all, ...own] = configTable().split(/^### Keys of the driver /m);
-  expect(all).toContain(`| \`providers.<name>.driver\` | one of ${NAMES.join(', ')}, required |`);
+test('shows the keys of each driver in a list of its own', () => {
+  const [all, ...own] = configList().split(/^### Keys of the driver /m);
+  expect(all).toContain(`- \`providers.<name>.driver\` (one of ${NAMES.join(', ')}, required): `);
   expect(all).not.toContain('projectId');
   expect(own.map((text) => text.split('\n')[0])).toEqual(
     [...NAMES, ...BALANCER_DRIVERS.keys()].map((name) => `\`${name}\``),
   );
   const keysOf = (name: string) => own[NAMES.indexOf(name)];
-  expect(keysOf('equinix')).toContain('`providers.<name>.token` | reference, required |');
+  expect(keysOf('equinix')).toContain('- `providers.<name>.token` (reference, required): ');
   expect(keysOf('static')).toContain('`providers.<name>.inventory`');
   expect(keysOf('static')).not.toContain('instanceSetId');
 });

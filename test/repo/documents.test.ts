@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { expect, test } from 'vitest';
 import { parseConfig, poolsOf } from '../../src/config.ts';
-import { configTable } from '../config/describe.ts';
+import { configList } from '../config/describe.ts';
 import * as errors from '../../src/domain/errors.ts';
 import { npmScripts, refusedCommands, refusedSettings } from './document-checks.ts';
 import { expectParts } from './generated-parts.ts';
@@ -11,9 +11,9 @@ import { lineOf, root, sources } from './sources.ts';
 
 const CONFIGURATION = join(root, 'docs/configuration.md');
 
-test('makes the table of configuration keys from the schema', async () => {
-  const text = await expectParts('docs/configuration.md', { keys: configTable() });
-  expect(text).toMatch(/\| `agent.sshExecTimeout` +\| duration \(`60s`\) +\|/);
+test('makes the list of configuration keys from the schema', async () => {
+  const text = await expectParts('docs/configuration.md', { keys: configList() });
+  expect(text).toMatch(/^- `agent.sshExecTimeout` \(duration, `60s`\): /m);
 });
 
 /** Spelled so that this file contains none. */
