@@ -17,6 +17,7 @@ const SLOW = [
   'conformance/broken-drivers',
   'console/page/accessible',
   'e2e/',
+  'machine/',
   'packages/',
   'faults/sim-providers',
   'bench/bench',

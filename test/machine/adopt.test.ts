@@ -92,7 +92,7 @@ test.runIf(hasMachines)(
     expect(news()).toEqual({ resets: ['ForceOff', 'On'], boots: 1 });
 
     // A healthy machine heeds.
-    const reboot = ['machine', 'reboot', `rack/${SLOT}`, '--reason', 'a new kernel', '--yes'];
+    const reboot = ['machine', 'reboot', `rack/${SLOT}`, '--reason', 'a new kernel'];
     await runsAgainAfter(() => daemon.command(...reboot));
     expect(news()).toEqual({ resets: ['GracefulRestart'], boots: 1 });
     expect([counted('power button'), counted('reboot: Power down')]).toEqual([1, 1]);
@@ -108,7 +108,7 @@ test.runIf(hasMachines)(
       behindLibvirt: true,
     });
     await daemon.becomes(SLOT, isHealthy);
-    const reboot = ['machine', 'reboot', `rack/${SLOT}`, '--reason', 'a new kernel', '--yes'];
+    const reboot = ['machine', 'reboot', `rack/${SLOT}`, '--reason', 'a new kernel'];
     await runsAgainAfter(() => daemon.command(...reboot));
     expect(news()).toEqual({ resets: ['GracefulRestart'], boots: 2 });
     expect([counted('power button'), counted('reboot: Power down')]).toEqual([1, 1]);

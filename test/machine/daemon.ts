@@ -5,10 +5,10 @@ import { vi } from 'vitest';
 import { takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { shepherd } from '../e2e/commands.ts';
 import { withBrowser } from '../support/browser.ts';
-import { memoryOf } from './qemu.ts';
+import { HOST_INSIDE, memoryOf } from './qemu.ts';
 
 /** Whether the daemon has the periods of a real fleet, which take an hour here. */
-export const HAS_DEFAULTS = process.env['SHEPHERD_MACHINE_DEFAULTS'] === '1';
+const HAS_DEFAULTS = process.env['SHEPHERD_MACHINE_DEFAULTS'] === '1';
 /** Whether the daemon stays, for a look at its page, until somebody ends it. */
 const IS_KEPT = process.env['SHEPHERD_MACHINE_KEEP'] === '1';
 /** Directory for pictures of machines' pages. */
@@ -26,28 +26,14 @@ const SHORT = {
   recoverer: { pollInterval: '1s', backoff: { initial: '5s' } },
 };
 
-/** A line of a machine's history. */
-export interface HistoryLine {
-  readonly atMs: number;
-  readonly kind: string;
-  readonly reason: string;
-  readonly isFailure: boolean;
-}
-
 /** What the API tells of a machine; only what tests read. */
 export interface ShownMachine {
   readonly state: string;
   readonly substate: string;
-  readonly power: string;
-  readonly reason: string | null;
   readonly agent: { readonly startedAtMs: number; readonly bootId: string | null } | null;
   readonly ladder: { readonly operationRef: string | null } | null;
   readonly hostKey: string | null;
-  readonly conditionRows: readonly {
-    readonly type: string;
-    readonly status: string;
-    readonly reason: string;
-  }[];
+  readonly conditionRows: readonly { readonly type: string; readonly status: string }[];
 }
 
 export interface DaemonOptions {
@@ -59,9 +45,6 @@ export interface DaemonOptions {
   /** Of the driver, where the defaults would take minutes. */
   readonly short?: Readonly<Record<string, unknown>>;
 }
-
-/** Address of this computer's loopback inside a machine. */
-export const HOST_INSIDE = '10.0.2.2';
 
 /** Starts `shepherd run` with default settings, except for addresses and {@link SHORT}. */
 export async function startDaemon({ dir, agent, rack, credentials, short }: DaemonOptions) {
@@ -101,12 +84,11 @@ export async function startDaemon({ dir, agent, rack, credentials, short }: Daem
   let daemon = begin();
   await daemon.started();
   const url = `http://127.0.0.1:${port}`;
-  const read = async <T>(route: string): Promise<T> => {
-    const answer = await fetch(`${url}/api/v1/${route}`, {
-      headers: { authorization: `Bearer ${token}` },
-    });
-    if (!answer.ok) throw new Error(`${route}: ${answer.status} ${await answer.text()}`);
-    return (await answer.json()) as T;
+  const machine = async (slot: string): Promise<ShownMachine> => {
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await fetch(`${url}/api/v1/machines/rack/${slot}`, { headers });
+    if (!answer.ok) throw new Error(`${slot}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as ShownMachine;
   };
   const stop = async () => {
     daemon.child.kill('SIGTERM');
@@ -120,13 +102,8 @@ export async function startDaemon({ dir, agent, rack, credentials, short }: Daem
     if (code !== 0) throw new Error(`shepherd ${args.join(' ')}: ${stdout}${stderr}`);
     return stdout;
   };
-  const machine = (slot: string) => read<ShownMachine>(`machines/rack/${slot}`);
   return {
-    ...{ command, machine, url, stop },
-    memory: () => memoryOf(daemon.child),
-    /** Newest last. */
-    history: async (slot: string) =>
-      (await read<{ lines: HistoryLine[] }>(`machines/rack/${slot}/history`)).lines.toReversed(),
+    ...{ command, machine, stop },
     /** Resolves when the machine is shown so. */
     becomes: (slot: string, isSo: (shown: ShownMachine) => boolean): Promise<ShownMachine> =>
       vi.waitUntil(async () => {
@@ -144,10 +121,9 @@ export async function startDaemon({ dir, agent, rack, credentials, short }: Daem
     async tell(slot: string, machineBytes: number) {
       const say = (text: string) => void process.stdout.write(text);
       for (const what of ['history', 'show']) say(await command('machine', what, `rack/${slot}`));
-      const megabytes = [memoryOf(daemon.child), machineBytes].map((bytes) =>
-        Math.round(bytes / 1e6),
-      );
-      say(`memory at most: daemon ${megabytes[0]} MB, each machine ${megabytes[1]} MB\n`);
+      const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;
+      const own = megabytes(memoryOf(daemon.child));
+      say(`memory at most: daemon ${own}, each machine ${megabytes(machineBytes)}\n`);
       const link = (await shepherd(['ui', '--config', path], secrets).ended).stdout;
       if (SHOTS !== undefined) await takePicture(link, slot, SHOTS);
       if (!IS_KEPT) return;
@@ -162,8 +138,10 @@ const PORTS = new Set<number>();
 const takePicture = (link: string, slot: string, directory: string) =>
   withBrowser(async ({ page }) => {
     await page.goto(/http\S+/.exec(link)![0]);
+    await page.locator('.fleet-line').waitFor();
     await page.goto(new URL(`/machines/rack/${slot}`, page.url()).href);
     await page.locator('.explained .sentence').waitFor();
+    await page.getByText('Connecting to Shepherd').first().waitFor({ state: 'detached' });
     mkdirSync(directory, { recursive: true });
     await page.screenshot({ path: join(directory, `${slot}.png`), fullPage: true });
   });

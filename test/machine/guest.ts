@@ -4,21 +4,18 @@ import {
   existsSync,
   globSync,
   mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { debianKernel } from './debian-kernel.ts';
 
 /** Linux for virtual machines: Debian's kernel, busybox and dropbear. */
 export interface Guest {
   readonly kernel: string;
-  /** Boots the disk; with `seeds=URL` on the kernel's command line, it installs before. */
+  /** Boots the disk. */
   readonly initramfs: string;
 }
 
@@ -27,10 +24,8 @@ const MODULES = [
   ...['virtio_ring', 'virtio', 'virtio_pci_legacy_dev', 'virtio_pci_modern_dev', 'virtio_pci'],
   ...['virtio_blk', 'failover', 'net_failover', 'virtio_net', 'virtio-rng'],
   ...['crc16', 'mbcache', 'jbd2', 'crc32c_generic', 'ext4'],
-  ...['scsi_common', 'scsi_mod', 'libata', 'libahci', 'ahci', 'cdrom', 'sr_mod', 'isofs'],
   ...['button', 'evdev'],
 ];
-const CACHE = process.env['SHEPHERD_MACHINE_CACHE'] ?? join(homedir(), '.cache/shepherd-machine');
 const SSH_PROGRAMS = ['/usr/sbin/dropbear', '/usr/bin/dropbearkey', '/usr/lib/openssh/sftp-server'];
 
 /** Runs a shell script with arguments `$1` and so on. @returns its output. */
@@ -40,52 +35,25 @@ export const sh = (script: string, ...args: readonly string[]): string =>
     stdio: ['ignore', 'pipe', 'pipe'],
   });
 
-/** Builds into a directory. The kernel's package is downloaded once into a cache. */
+/** Builds into a directory. */
 export function buildGuest(dir: string): Guest {
-  const at = kernelIn(CACHE);
   const tree = join(dir, 'initramfs');
+  const wanted = ['./boot/vmlinuz-*', ...MODULES.map((each) => `*/${each}.ko`)];
   addPrograms(tree, []);
   mkdirSync(join(tree, 'modules'));
+  sh(UNPACK, dir, debianKernel(), ...wanted);
   for (const [n, name] of MODULES.entries()) {
-    const [file] = globSync(`lib/modules/*/kernel/**/${name}.ko`, { cwd: at });
-    if (file === undefined) throw new Error(`Debian's kernel has no module ${name}`);
-    copyFileSync(join(at, file), join(tree, `modules/${String(n).padStart(2, '0')}.ko`));
+    const [file] = globSync(`lib/modules/*/kernel/**/${name}.ko`, { cwd: dir });
+    copyFileSync(join(dir, file!), join(tree, `modules/${String(n).padStart(2, '0')}.ko`));
   }
   copyFileSync(join(import.meta.dirname, 'guest/init'), join(tree, 'init'));
   const initramfs = join(dir, 'initrd');
   sh('cd "$1"; find . | busybox cpio -o -H newc 2>/dev/null | gzip -1 >"$2"', tree, initramfs);
-  return { kernel: globSync(join(at, 'boot/vmlinuz-*'))[0]!, initramfs };
+  return { kernel: globSync(join(dir, 'boot/vmlinuz-*'))[0]!, initramfs };
 }
+const UNPACK = 'cd "$1"; deb=$2; shift 2; dpkg-deb --fsys-tarfile "$deb" | tar x --wildcards "$@"';
 
-function kernelIn(cache: string): string {
-  const depends = sh('apt-cache depends linux-image-amd64');
-  const name = /Depends: (linux-image-\S+)/.exec(depends)?.[1];
-  if (name === undefined) throw new Error('apt knows no linux-image-amd64');
-  const at = join(cache, name);
-  if (existsSync(at)) return at;
-  mkdirSync(cache, { recursive: true });
-  const draft = mkdtempSync(join(cache, 'download-'));
-  sh('cd "$1"; apt-get download "$2"', draft, name);
-  const [deb] = readdirSync(draft);
-  const unpack =
-    'cd "$1"; deb=$2; shift 2; dpkg-deb --fsys-tarfile "$deb" | tar x --wildcards "$@"; rm "$deb"';
-  sh(unpack, draft, deb!, './boot/vmlinuz-*', ...MODULES.map((each) => `*/${each}.ko`));
-  renameSync(draft, at);
-  return at;
-}
-
-const DIRECTORIES = [
-  'bin',
-  'dev',
-  'proc',
-  'sys',
-  'run',
-  'tmp',
-  'mnt',
-  'etc/acpi/PWRF',
-  'root/.ssh',
-  'usr/lib',
-];
+const DIRECTORIES = 'bin dev proc sys run tmp mnt etc/acpi/PWRF root/.ssh usr/lib'.split(' ');
 
 /** Busybox for every usual command, and these programs with all libraries. */
 function addPrograms(tree: string, programs: readonly string[], librariesOf = programs): void {
@@ -114,7 +82,7 @@ export interface DiskContent {
   /** Whether that program is at its place already; otherwise it is uploaded. */
   readonly hasAgent: boolean;
   /**
-   * Line of `authorized_keys`. Null: an image, which nobody may log in to, and whose first boot
+   * Line of `authorized_keys`. Null: an image, whose first boot takes its keys from the seed and
    * makes its host key.
    */
   readonly authorizedKey: string | null;
@@ -142,26 +110,22 @@ export function buildDisk(file: string, content: DiskContent): string {
   write('etc/group', 'root:x:0:\n');
   write('etc/shells', '/bin/sh\n');
   write('etc/hostname', 'machine\n');
+  write('etc/os-release', 'ID=test\n');
   write('etc/boots', '0\n');
   write('etc/inittab', INITTAB);
   write('etc/acpi/PWRF/00000080', ON_BUTTON, 0o755);
   write('root/.ssh/authorized_keys', authorizedKey ?? '', 0o600);
   copyFileSync(join(import.meta.dirname, 'guest/rc'), join(tree, 'etc/rc'));
-  const key = sh(
-    'dropbearkey -t ed25519 -f "$1"',
-    join(tree, authorizedKey === null ? '../key' : 'etc/host_key'),
-  );
+  const keyFile = authorizedKey === null ? '../key' : 'etc/host_key';
+  const key = sh('dropbearkey -t ed25519 -f "$1"', join(tree, keyFile));
   if (hasAgent) copyFileSync(agent, join(tree, 'root/agent'));
-  sh(
-    'mkdir "$1/boot"; cp "$2" "$1/boot/vmlinuz"; cp "$3" "$1/boot/initrd"',
-    tree,
-    guest.kernel,
-    guest.initramfs,
-  );
-  const roomMb = 64 + Math.ceil(statSync(agent).size / 2 ** 20) * (hasAgent ? 2 : 1.2);
+  mkdirSync(join(tree, 'boot'));
+  copyFileSync(guest.kernel, join(tree, 'boot/vmlinuz'));
+  copyFileSync(guest.initramfs, join(tree, 'boot/initrd'));
+  const roomMb = Math.ceil(48 + (1.2 * statSync(agent).size) / 2 ** 20);
   writeFileSync(join(dir, 'grub.cfg'), GRUB);
-  writeFileSync(join(dir, 'partitions'), partitionsOf(Math.ceil(roomMb)));
-  sh(WRITE_DISK, file, dir, String(Math.ceil(roomMb)));
+  writeFileSync(join(dir, 'partitions'), partitionsOf(roomMb));
+  sh(WRITE_DISK, file, dir, String(roomMb));
   rmSync(dir, { recursive: true, force: true });
   return /ssh-ed25519 \S+/.exec(key)![0];
 }
@@ -204,20 +168,3 @@ mmd -i $disk@@1M ::/EFI ::/EFI/BOOT
 mcopy -i $disk@@1M $dir/grub.efi ::/EFI/BOOT/BOOTX64.EFI
 mke2fs -q -t ext4 -e remount-ro -d $dir/root -E offset=$((17 * 1048576)),root_owner=0:0 $disk \${mb}M
 `;
-
-/** Writes a virtual CD that installs the disk's content. @param seeds URL of the seed server. */
-export function buildIso(
-  file: string,
-  { kernel, initramfs }: Guest,
-  disk: string,
-  seeds: string,
-): void {
-  const dir = `${file}.build`;
-  const grub = `linux /vmlinuz ${CONSOLE} seeds=${seeds}\ninitrd /initrd\nboot\n`;
-  mkdirSync(join(dir, 'boot/grub'), { recursive: true });
-  writeFileSync(join(dir, 'boot/grub/grub.cfg'), grub);
-  copyFileSync(kernel, join(dir, 'vmlinuz'));
-  copyFileSync(initramfs, join(dir, 'initrd'));
-  sh('gzip -1 <"$1" >"$2/image.gz"; grub-mkrescue -o "$3" "$2"', disk, dir, file);
-  rmSync(dir, { recursive: true, force: true });
-}

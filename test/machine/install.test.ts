@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { listenAt } from '../../emulators/kit/listen.ts';
 import { takeFreePort } from '../../src/adapters/network/free-port.ts';
-import { HOST_INSIDE, isHealthy, startDaemon, STORY_LIMIT_MS } from './daemon.ts';
-import { buildDisk, buildIso } from './guest.ts';
+import { shepherd } from '../e2e/commands.ts';
+import { isHealthy, startDaemon, STORY_LIMIT_MS } from './daemon.ts';
+import { debianKernel } from './debian-kernel.ts';
+import { buildDisk, sh } from './guest.ts';
+import { HOST_INSIDE } from './qemu.ts';
 import { startRack } from './rack.ts';
 import { hasMachines, openStand } from './stand.ts';
 
@@ -15,31 +18,34 @@ test.runIf(hasMachines)(
   'installs two machines over their disks, by BIOS and by UEFI, reinstalls one, and gives it back',
   async () => {
     const { dir, agent, guest } = await openStand();
-    const seeds = await takeFreePort(new Set());
-    const seedUrl = `http://${HOST_INSIDE}:${seeds}`;
-    const image = join(dir, 'image');
     const content = { guest, agent, hasAgent: true };
+    const image = join(dir, 'image');
     buildDisk(image, { ...content, authorizedKey: null });
-    buildIso(join(dir, 'installer.iso'), guest, image, seedUrl);
+    const sha256 = sh('sha256sum "$1" | cut -c -64; gzip -1 "$1"', image).trim();
+    const images = createServer((_, response) => createReadStream(`${image}.gz`).pipe(response));
+    const { port, close } = await listenAt(images, { host: '127.0.0.1', port: 0 });
+    onTestFinished(close);
+    const installer = join(dir, 'installer');
+    const build = ['redfish', 'build-iso', installer, '--deb', debianKernel()];
+    const built = await shepherd([...build, '--append', 'no_timer_check']).ended;
+    expect(built, built.stderr).toMatchObject({ code: 0 });
     const rack = await startRack({
       ...{ dir, systems: 2, uefi: ['system-2'] },
       // Their disks have an owner, who cannot be asked.
       writeDisk: (file) => void buildDisk(file, { ...content, authorizedKey: '' }),
     });
     onTestFinished(rack.close);
-    const images = createServer((_, response) =>
-      createReadStream(join(dir, 'installer.iso')).pipe(response),
-    );
-    const { port, close } = await listenAt(images, { host: '127.0.0.1', port: 0 });
-    onTestFinished(close);
     const inventory = [
       { ID: BIOS, ...rack.entry(1) },
       { ID: UEFI, ...rack.entry(2) },
     ];
     writeFileSync(join(dir, 'inventory.json'), JSON.stringify(inventory));
+    const seeds = await takeFreePort(new Set());
     const install = {
-      ...{ method: 'vmedia', iso: `http://127.0.0.1:${port}/{token}/installer.iso` },
-      ...{ seedListen: `127.0.0.1:${seeds}`, seedUrl, seedKey: '${SEED_KEY}' },
+      ...{ method: 'vmedia', installer },
+      image: { url: `http://${HOST_INSIDE}:${port}/image.gz`, sha256, compression: 'gzip' },
+      ...{ seedListen: `127.0.0.1:${seeds}`, seedUrl: `http://${HOST_INSIDE}:${seeds}` },
+      seedKey: '${SEED_KEY}',
     };
     const { credentials } = rack.bmcs;
     const daemon = await startDaemon({ dir, agent, credentials, rack: { install } });
@@ -51,7 +57,7 @@ test.runIf(hasMachines)(
     const first = await daemon.becomes(BIOS, isHealthy);
     const other = await daemon.becomes(UEFI, isHealthy);
     for (const n of [1, 2]) {
-      const said = ['installer: done', 'reboot: Restarting system', 'machine: boot 1,'];
+      const said = ['has the image', 'reboot: Restarting system', 'machine: boot 1,'];
       expect(said.map((words) => counted(n, words))).toEqual([1, 1, 1]);
       expect([rack.resets(n), isEjected(n)]).toEqual([['On'], true]);
     }
@@ -70,8 +76,6 @@ test.runIf(hasMachines)(
     await daemon.becomes(BIOS, ({ state }) => state === 'Reserved');
     expect(system(1)).toMatchObject({ power: 'Off', boot: { enabled: 'Disabled' } });
     expect([isEjected(1), rack.machine(1).on]).toEqual([true, null]);
-    await daemon.tell(BIOS, rack.peak.bytes);
-
     // Nothing happened to the other one meanwhile, and each login was by a session that was kept.
     const { agent: still } = await daemon.becomes(UEFI, isHealthy);
     expect(still!.bootId).toBe(other.agent!.bootId);
@@ -79,6 +83,7 @@ test.runIf(hasMachines)(
     const logins = new Set(rack.bmcs.requests().map(({ auth }) => auth));
     expect([...logins].toSorted()).toEqual(['none', 'session']);
     expect(rack.bmcs.bmcs().map(({ sessionsMost }) => sessionsMost)).toEqual([1, 1]);
+    await daemon.tell(BIOS, rack.peak.bytes);
   },
   STORY_LIMIT_MS,
 );

@@ -55,7 +55,8 @@ export async function startLibvirt(dir: string) {
     });
     return {
       ended: off.then(([, why]) => (why === 'shutdown' ? 'shutdown' : 'killed')),
-      press: async () => void (await virsh('shutdown', '--mode', 'acpi', name)),
+      // Refused for a suspended machine, which would not heed either.
+      press: () => virsh('shutdown', '--mode', 'acpi', name).then(nothing, nothing),
       freeze: async () => void (await virsh('suspend', name)),
       cut: () => Promise.reject(new Error('it has no network of libvirt')),
       kill: async () => void (await virsh('destroy', name).catch(() => off)),
@@ -65,6 +66,7 @@ export async function startLibvirt(dir: string) {
   return { start, stop };
 }
 const run = promisify(execFile);
+const nothing = () => undefined;
 
 const domainOf = ({ identity, path, disk, sshPort }: MachineOptions): string => `
 <domain type='qemu' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>

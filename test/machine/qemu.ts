@@ -35,6 +35,9 @@ export interface VirtualMachine {
   memory(): number;
 }
 
+/** Address of this computer's loopback inside a machine. */
+export const HOST_INSIDE = '10.0.2.2';
+
 const OVMF = '/usr/share/OVMF';
 export const MEMORY_MB = 256;
 /** GRUB finds too little room beside UEFI's firmware in less. */

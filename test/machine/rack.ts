@@ -7,7 +7,7 @@ import type {
   SystemIdentity,
 } from '../../emulators/redfish/options.ts';
 import { takeFreePort } from '../../src/adapters/network/free-port.ts';
-import { startQemu, type MachineOptions, type VirtualMachine } from './qemu.ts';
+import { HOST_INSIDE, startQemu, type MachineOptions, type VirtualMachine } from './qemu.ts';
 
 /** A virtual machine behind a BMC. */
 export interface Machine {
@@ -20,10 +20,7 @@ export interface Machine {
   console(): string;
 }
 
-export interface RackOptions extends Pick<
-  RedfishEmulatorOptions,
-  'systems' | 'vendor' | 'startsOn'
-> {
+export interface RackOptions extends Pick<RedfishEmulatorOptions, 'systems' | 'startsOn'> {
   readonly dir: string;
   /** Writes the disk of a new machine. */
   readonly writeDisk: (file: string) => void;
@@ -34,14 +31,7 @@ export interface RackOptions extends Pick<
 }
 
 /** The real machines take their own time: their BMC adds little. */
-const TIMINGS = {
-  offMs: 100,
-  onMs: 100,
-  gracefulMs: 0,
-  postMs: 500,
-  bmcRestartMs: 1_000,
-  installMs: 0,
-};
+const TIMINGS = { offMs: 100, onMs: 100, gracefulMs: 0, postMs: 500 };
 
 /** Virtual machines behind BMCs that speak Redfish. */
 export async function startRack(rack: RackOptions) {
@@ -70,7 +60,8 @@ export async function startRack(rack: RackOptions) {
       const machine = machines.get(name)!;
       const path = join(dir, name);
       const cd = address === null ? undefined : `${path}.iso`;
-      if (cd !== undefined) writeFileSync(cd, await download(address!));
+      if (cd !== undefined)
+        writeFileSync(cd, await download(address!.replace(HOST_INSIDE, '127.0.0.1')));
       const { identity, disk, sshPort } = machine;
       const on = await start({ identity, path, disk, cd, sshPort, uefi: uefi.includes(name) });
       machine.on = on;

@@ -15,12 +15,12 @@ import { SECRET_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { recordingLog } from '../doubles/recording-log.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { callOf, driverContext, publicKeyLine } from '../adapters/provider/driver-stand.ts';
-import { HOST_INSIDE, STORY_LIMIT_MS, WAIT } from './daemon.ts';
+import { STORY_LIMIT_MS, WAIT } from './daemon.ts';
 import { debianKernel } from './debian-kernel.ts';
 import { buildDisk } from './guest.ts';
 import { buildImage } from './installer-image.ts';
 import { runQemu } from './installer-vm.ts';
-import { startQemu } from './qemu.ts';
+import { HOST_INSIDE, startQemu } from './qemu.ts';
 import { hasMachines, openStand } from './stand.ts';
 
 const SECRET = 'the-secret-of-this-machine';

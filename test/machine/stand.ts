@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,35 +7,20 @@ import { onTestFinished } from 'vitest';
 import { buildAgentExecutable } from '../../scripts/agent-executable.ts';
 import { buildAgent } from '../../src/agent-bundle.ts';
 import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
+import { mayMakeMachines } from '../e2e/own-machine.ts';
 import { isProvided } from '../support/programs.ts';
 import { buildGuest } from './guest.ts';
 
-const PROGRAMS = [
-  'qemu-system-x86_64',
-  'grub-mkrescue',
-  'dropbear',
-  'mke2fs',
-  'mformat',
-  'xorriso',
-];
+const PROGRAMS = 'qemu-system-x86_64 grub-mkrescue dropbear mke2fs mformat xorriso libvirtd virsh';
+const found = spawnSync('which', PROGRAMS.split(' '), { encoding: 'utf8' });
 
 /** For `test.runIf`. */
-export const hasMachines = isProvided(
-  PROGRAMS.every((name) => hasProgram(name)),
-  {
+export const hasMachines =
+  mayMakeMachines() &&
+  isProvided(found.status === 0, {
     tested: 'the life of a virtual machine',
-    by: 'qemu-system-x86 ovmf dropbear-bin e2fsprogs mtools xorriso grub-pc-bin grub-efi-amd64-bin grub-common',
-  },
-);
-
-function hasProgram(name: string): boolean {
-  try {
-    execFileSync('sh', ['-c', 'command -v "$1"', 'sh', name]);
-    return true;
-  } catch {
-    return false;
-  }
-}
+    by: 'what .ci/packages has for the night',
+  });
 
 /** What the machines of a test are made of, in a directory that ends with the test. */
 export async function openStand() {
@@ -50,15 +35,10 @@ export async function openStand() {
     ...{ dir, agent, guest, key },
     /** Runs a command on the machine as root. @throws {Error} it fails. */
     async onMachine(port: number, command: string): Promise<string> {
-      const options = ['BatchMode=yes', 'StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null'];
-      const args = [...options.flatMap((each) => ['-o', each]), '-i', join(dir, 'ssh-key')];
-      const ssh = promisify(execFile)('ssh', [
-        ...args,
-        '-p',
-        String(port),
-        'root@127.0.0.1',
-        command,
-      ]);
+      const options =
+        '-o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null';
+      const login = ['-i', join(dir, 'ssh-key'), '-p', String(port), 'root@127.0.0.1'];
+      const ssh = promisify(execFile)('ssh', [...options.split(' '), ...login, command]);
       return (await ssh).stdout;
     },
   };
