@@ -73,7 +73,7 @@ test.each(MODES)(
     const operator = createOperator(stage, random);
     await allRun(stage, operator);
     operator.slots = (await operator.machines(stage.units[0]!)).map(({ slot }) => slot).toSorted();
-    const deeds = createDeeds(stage.world);
+    const deeds = createDeeds(stage.world, cleanups);
     const calmMs = Math.max(...(await served(stage, operator, performance.now())));
     const load = operator.begin();
 

@@ -14,34 +14,36 @@ export interface Deeds {
 }
 
 /** Collects them from the emulator's own journal, which forgets. */
-export function createDeeds({ emulator }: EquinixWorld): Deeds {
+export function createDeeds(
+  { emulator }: EquinixWorld,
+  cleanups: (() => Promise<void> | void)[],
+): Deeds {
   const created: string[] = [];
   const interrupted: { slot: string; action: string }[] = [];
   const deleted: string[] = [];
   const slots = new Map<string, string>();
   let seen = 0;
-  return {
-    created,
-    interrupted,
-    deleted,
-    take() {
-      for (const { id, reservationId } of emulator.devices()) {
-        slots.set(id, `equinix/${reservationId}`);
-      }
-      for (const { seq, method, path, body, executed } of emulator.requests(seen)) {
-        seen = Math.max(seen, seq);
-        if (!executed || method === 'GET') continue;
-        const device = /\/devices\/([^/?]+)/.exec(path)?.[1];
-        const slot = device === undefined ? undefined : (slots.get(device) ?? device);
-        const asked = (body ?? {}) as Readonly<Record<string, unknown>>;
-        if (method === 'POST' && path.endsWith('/actions')) {
-          interrupted.push({ slot: slot!, action: String(asked['type']) });
-        } else if (method === 'POST' && path.endsWith('/devices')) {
-          created.push(`equinix/${String(asked['hardware_reservation_id'])}`);
-        } else if (method === 'DELETE' && slot !== undefined) deleted.push(slot);
-      }
-    },
+  const take = () => {
+    for (const { id, reservationId } of emulator.devices()) {
+      slots.set(id, `equinix/${reservationId}`);
+    }
+    for (const { seq, method, path, body, executed } of emulator.requests(seen)) {
+      seen = Math.max(seen, seq);
+      if (!executed || method === 'GET') continue;
+      const device = /\/devices\/([^/?]+)/.exec(path)?.[1];
+      const slot = device === undefined ? undefined : (slots.get(device) ?? device);
+      const asked = (body ?? {}) as Readonly<Record<string, unknown>>;
+      if (method === 'POST' && path.endsWith('/actions')) {
+        interrupted.push({ slot: slot!, action: String(asked['type']) });
+      } else if (method === 'POST' && path.endsWith('/devices')) {
+        created.push(`equinix/${String(asked['hardware_reservation_id'])}`);
+      } else if (method === 'DELETE' && slot !== undefined) deleted.push(slot);
+    }
   };
+  // More often than devices come and go.
+  const taking = setInterval(take, 300);
+  cleanups.push(() => clearInterval(taking));
+  return { created, interrupted, deleted, take };
 }
 
 export interface Losses {
@@ -59,6 +61,8 @@ export async function lossesOf(
   { submissions }: Operator,
   sql: Sql,
 ): Promise<Losses> {
+  // Agents go on: what is answered after this reading is not in it.
+  const told = [...answered];
   const { beats } = await readAudit({ sql });
   const written = Map.groupBy(beats, ({ machineId }) => machineId);
   for (const all of written.values()) all.sort((a, b) => a.atMs - b.atMs);
@@ -72,7 +76,7 @@ export async function lossesOf(
       ({ key }) => key,
     ),
   );
-  const lost = answered.filter((each) => !isThere(each));
+  const lost = told.filter((each) => !isThere(each));
   const examples = lost.slice(0, 5).map(({ machineId, sentAtMs, answeredAtMs }) => {
     const near = (written.get(machineId) ?? []).map(({ atMs }) => Math.round(atMs - sentAtMs));
     const nearest = near.toSorted((a, b) => Math.abs(a) - Math.abs(b)).slice(0, 3);
@@ -81,7 +85,7 @@ export async function lossesOf(
   });
   const acknowledged = submissions.filter((each) => each.acknowledgedAtMs !== null);
   return {
-    heartbeats: { acknowledged: answered.length, lost: lost.length },
+    heartbeats: { acknowledged: told.length, lost: lost.length },
     examples,
     requests: {
       acknowledged: acknowledged.length,

@@ -65,7 +65,7 @@ test('upgrades two daemons one after the other, twenty times, and back', async (
   const operator = createOperator(stage, random);
   await allRun(stage, operator);
   operator.slots = (await operator.machines(stage.units[0]!)).map(({ slot }) => slot).toSorted();
-  const deeds = createDeeds(stage.world);
+  const deeds = createDeeds(stage.world, cleanups);
   const watch = watchMachines(stage, operator);
   const load = operator.begin();
 
