@@ -59,7 +59,11 @@ export async function startLibvirt(dir: string) {
       press: () => virsh('shutdown', '--mode', 'acpi', name).then(nothing, nothing),
       freeze: async () => void (await virsh('suspend', name)),
       cut: () => Promise.reject(new Error('it has no network of libvirt')),
-      kill: async () => void (await virsh('destroy', name).catch(() => off)),
+      // The last look, too, is over then: a later one would start another libvirtd.
+      kill: async () => {
+        await virsh('destroy', name).catch(nothing);
+        await off;
+      },
       memory: () => memoryOf({ pid }),
     };
   }
