@@ -26,12 +26,20 @@ is_fixed() {
 
 # The disk with this serial number, WWN or kernel name; without one, all fixed disks.
 matching_disks() {
-  name=$(echo "$1" | plain)
+  name=$(printf '%s\n' "$1" | plain)
+  [ -n "$name" ] || [ -z "$1" ] || return
   for path in /sys/block/*; do
     each=${path##*/}
     (is_disk "$each") || continue
     if [ -n "$name" ]; then names_of "$each" | grep -qxF -e "$name"; else is_fixed "$each"; fi &&
       echo "$each"
+  done
+}
+
+# A name that is this disk's alone, also for a kernel that finds disks in another order.
+lasting_name() {
+  names_of "$1" | sed 1d | grep . | while IFS= read -r each; do
+    if [ "$(matching_disks "$each")" = "$1" ]; then printf '%s\n' "$each" && break; fi
   done
 }
 

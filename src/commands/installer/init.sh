@@ -4,11 +4,12 @@
 # initramfs. Kernel command line:
 #   shepherd.seed=URL                                address of the seed, ending in a slash
 #   shepherd.net=MAC,ADDRESS/LENGTH[,GATEWAY[,DNS]]  fixed address; absent: DHCP
-# Until the image's SHA-256 has been checked, the start of the disk stays blank, so that no partial image boots.
+# Unless the image's SHA-256 has been checked and the seed added, both ends of the disk are blank, so that no
+# partial image boots: firmware restores the first table of partitions (GPT) from the old system's at the end.
 set -u
 export PATH=/bin
 HEAD_MIB=4
-seed='' net='' image='' sha256='' compression=none wanted='' seconds=7200
+disk='' touched='' seed='' net='' image='' sha256='' compression=none wanted='' seconds=7200
 # shellcheck disable=SC1091 # Judged by itself.
 . /disks.sh
 
@@ -30,8 +31,15 @@ restart() {
   exit 1
 }
 
+blank_ends() {
+  touched=yes
+  dd if=/dev/zero of="$disk" bs=1M count=$HEAD_MIB conv=notrunc,fsync
+  dd if=/dev/zero of="$disk" bs=512 count=2048 seek=$(($(cat "/sys/block/${disk#/dev/}/size") - 2048)) conv=notrunc,fsync
+} 2>/dev/null
+
 fail() {
   say "failed: $*"
+  [ -z "$touched" ] || blank_ends
   [ -z "$seed" ] || report failed "$*"
   sleep 5
   restart
@@ -99,12 +107,13 @@ read_install() {
 
 find_disk() {
   for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
-    disk=$(matching_disks "$wanted")
-    [ -z "$disk" ] || break
+    [ -z "$(matching_disks "$wanted")" ] || break
     sleep 5
   done
-  # shellcheck disable=SC2086 # Words are counted.
-  set -- $disk
+  # Another controller may need longer to find the disk that makes the choice doubtful.
+  [ -n "$wanted" ] || sleep 15
+  # shellcheck disable=SC2046 # Words are counted.
+  set -- $(matching_disks "$wanted")
   [ $# -eq 1 ] || fail "$# disks match ${wanted:-\"the only fixed disk\"}; this machine has: $(known_disks)"
   disk=/dev/$1
 }
@@ -121,15 +130,20 @@ unpack() {
 
 write_image() {
   rm -f /tmp/hashed /tmp/counted /tmp/broken
+  # Nothing is lost while there is no image.
+  if [ -z "$(timeout 60 wget -q -O - "$image" 2>/dev/null | head -c 1 | tr '\0' .)" ]; then
+    echo 'the image cannot be fetched' >/tmp/broken
+    return 1
+  fi
   mkfifo /tmp/hashed /tmp/counted
-  dd if=/dev/zero of="$disk" bs=1M count=$HEAD_MIB conv=fsync 2>/dev/null
+  blank_ends
   sha256sum </tmp/hashed >/tmp/sha256 &
   wc -c </tmp/counted >/tmp/size &
   { timeout "$seconds" wget -q -O - "$image" || echo 'the download ended early' >>/tmp/broken; } |
     { unpack || echo 'the image could not be unpacked' >>/tmp/broken; } |
     tee /tmp/hashed /tmp/counted | {
     dd of=/tmp/head bs=1M count=$HEAD_MIB iflag=fullblock
-    dd of="$disk" bs=1M seek=$HEAD_MIB iflag=fullblock conv=fsync || echo 'the disk refused the image' >>/tmp/broken
+    dd of="$disk" bs=1M seek=$HEAD_MIB iflag=fullblock conv=notrunc,fsync || echo 'the disk refused the image' >>/tmp/broken
     cat >/dev/null
   } 2>/dev/null
   wait
@@ -139,7 +153,7 @@ write_image() {
 check_image() {
   read -r found _ </tmp/sha256
   [ "$found" = "$sha256" ] || fail "the image has SHA-256 $found, not $sha256"
-  dd if=/tmp/head of="$disk" bs=1M conv=fsync 2>/dev/null || fail 'the disk refused the start of the image'
+  dd if=/tmp/head of="$disk" bs=1M conv=notrunc,fsync 2>/dev/null || fail 'the disk refused the start of the image'
   sync
   echo 3 >/proc/sys/vm/drop_caches
   found=$(dd if="$disk" bs=1M iflag=fullblock,count_bytes count="$(cat /tmp/size)" 2>/dev/null | sha256sum)

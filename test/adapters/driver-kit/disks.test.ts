@@ -26,8 +26,12 @@ interface Disk {
   readonly bus?: string;
 }
 
-/** The one disk that matches, or all. */
-function chosen(disks: Readonly<Record<string, Disk>>, wanted = ''): string {
+const CHOOSE = `found=$(matching_disks "$1")
+[ "$(echo "$found" | grep -c .)" -eq 1 ] && echo "$found" || echo "none or many of: $(known_disks)"
+`;
+
+/** The one disk that matches, or all; or what this script says. */
+function chosen(disks: Readonly<Record<string, Disk>>, wanted = '', run = CHOOSE): string {
   const sys = mkdtempSync(join(tmpdir(), 'shepherd-disks-'));
   onTestFinished(() => rmSync(sys, { recursive: true }));
   mkdirSync(join(sys, 'block'));
@@ -45,10 +49,11 @@ function chosen(disks: Readonly<Record<string, Disk>>, wanted = ''): string {
     symlinkSync(place, join(sys, 'block', name));
   }
   const told = `${functions.replaceAll('/sys/block', join(sys, 'block'))}
-found=$(matching_disks "$1")
-[ "$(echo "$found" | grep -c .)" -eq 1 ] && echo "$found" || echo "none or many of: $(known_disks)"
-`;
-  return execFileSync('busybox', ['sh', '-s', wanted], { input: told, encoding: 'utf8' }).trim();
+${run}`;
+  return execFileSync('busybox', ['sh', '-s', '--', wanted], {
+    input: told,
+    encoding: 'utf8',
+  }).trim();
 }
 
 const STICK = { serial: 'STICK', removable: 1 } as const;
@@ -87,6 +92,25 @@ test.runIf(hasBusybox).each([
   expect(chosen({ nvme0n1: NVME, sda: SATA, sdb: STICK }, wanted)).toContain(found);
 });
 
+test.runIf(hasBusybox).each(['-n', '0x', ' '])(
+  'a name that says nothing, %j, is no disk',
+  (wanted) => {
+    expect(chosen({ sda: SATA }, wanted)).toContain('none or many');
+  },
+);
+
 test.runIf(hasBusybox)('two disks with one serial number are refused', () => {
   expect(chosen({ sda: SATA, sdb: SATA }, 'ZC1ABCDE')).toContain('none or many of: sda zc1abcde');
 });
+
+test.runIf(hasBusybox)(
+  'a kernel that numbers disks otherwise is told a name that one disk has',
+  () => {
+    const lasting = (disks: Readonly<Record<string, Disk>>, name: string) =>
+      chosen(disks, name, 'lasting_name "$1"');
+    expect(lasting({ nvme0n1: NVME, sda: SATA }, 'sda')).toBe('zc1abcde');
+    const other = { ...SATA, wwid: 'naa.5000c500a1b2c3d5' };
+    expect(lasting({ sda: SATA, sdb: other }, 'sda')).toBe('5000c500a1b2c3d4');
+    expect(lasting({ vda: {} }, 'vda')).toBe('');
+  },
+);
