@@ -73,7 +73,8 @@ const Value = z.object({
       .object({
         /** Host key that the inventory has of it. */
         listedKey: z.string().nullable(),
-        bootId: z.string(),
+        /** The disk to install, as the installer finds it. */
+        disk: z.string(),
         /** If we installed it: its tags, and the key that the inventory had before. */
         before: z
           .object({ tags: z.record(z.string(), z.string()), listedKey: z.string().nullable() })

@@ -1,8 +1,9 @@
-import { createReadStream, readFileSync } from 'node:fs';
+import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { ProviderError } from '../../../../domain/errors.ts';
+import type { SettingComplaint } from '../../port.ts';
 
 /** Files of `shepherd redfish build-iso`, as installers request them. */
 export const INSTALLER_FILES = ['installer.iso', 'linux', 'initrd'] as const;
@@ -30,6 +31,18 @@ export interface InstallerContent {
   readonly sizeBytes: number;
   /** Bytes from the first to the last, both included. */
   read(first: number, last: number): Readable;
+}
+
+/** @param wanted besides the words of the kernel. @returns complaints about `install` without them. */
+export function complaintsAboutInstaller(
+  directory: string | undefined,
+  wanted: readonly InstallerFile[],
+): readonly SettingComplaint[] {
+  if (directory === undefined) return [];
+  const missing = [ARGUMENTS_FILE, ...wanted].filter((name) => !existsSync(join(directory, name)));
+  if (missing.length === 0) return [];
+  const message = `has the installer ${directory}, which lacks ${missing.join(', ')}; run shepherd redfish build-iso ${directory}`;
+  return [{ key: 'install', message }];
 }
 
 /** Reads the installer in a directory. */

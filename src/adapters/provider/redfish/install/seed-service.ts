@@ -208,7 +208,8 @@ export function createSeedService(
     }
     await deps.asked?.(entry);
     const restMs = claim.install.deadlineMs - clock.now();
-    return options.image ? installOf(options.image, entry, restMs) : null;
+    const disk = claim.install.self?.disk ?? entry.disk ?? '';
+    return options.image ? installOf(options.image, disk, restMs) : null;
   }
 
   /** Whether an installation with this token is in progress. */
@@ -328,15 +329,9 @@ function ipxeOf(url: string, words: string | null, chained: string | null): stri
 /** For our installer, which reads lines. */
 const installOf = (
   { url, sha256, compression }: NonNullable<InstallSettings['image']>,
-  { disk }: SeedEntry,
+  disk: string,
   restMs: number,
 ): string =>
-  Object.entries({
-    image: url,
-    sha256,
-    compression,
-    disk: disk ?? '',
-    seconds: Math.ceil(restMs / 1_000),
-  })
+  Object.entries({ image: url, sha256, compression, disk, seconds: Math.ceil(restMs / 1_000) })
     .map(([name, value]) => `${name}=${value}\n`)
     .join('');

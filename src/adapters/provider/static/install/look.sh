@@ -13,16 +13,18 @@ reaches() { # URL, and whether its content must be there
   fi && echo yes
 }
 
-tell boot "$(cat /proc/sys/kernel/random/boot_id)"
 tell hostname "$(hostname 2>/dev/null || cat /proc/sys/kernel/hostname)"
-if [ -f "$secret" ]; then tell secret "$(sha256sum <"$secret" | cut -d ' ' -f 1)"; fi
+if [ -f "$secret" ]; then tell secret "$(cat "$secret")"; fi
 tell user "$(id -u)"
+tell container "$({ tr '\0' '\n' </proc/1/environ | sed -n 's/^container=//p'; ls /.dockerenv; } 2>/dev/null)"
 tell machine "$(uname -m)"
 tell kexec "$(command -v kexec)"
 tell disabled "$(cat /proc/sys/kernel/kexec_load_disabled 2>/dev/null)"
 tell lockdown "$(cat /sys/kernel/security/lockdown 2>/dev/null)"
 tell memory "$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)"
-tell disk "$(matching_disks "$wanted" | tr '\n' ' ')"
+disk=$(matching_disks "$wanted")
+tell disk "$(echo "$disk" | tr '\n' ' ')"
+tell lasting "$(lasting_name "$disk")"
 tell disks "$(known_disks)"
 route=$(ip -4 route show default 2>/dev/null | head -n 1)
 card=$(echo "$route" | sed -n 's/.* dev \([^ ]*\).*/\1/p')

@@ -20,11 +20,15 @@ export function faultIn(
   reading: Reading,
   { wanted, hasKexec }: { readonly wanted: string | null; readonly hasKexec: boolean },
 ): string | null {
-  const { user, machine, kexec, disabled, lockdown, memory, disk, disks, card, mac, address } =
-    reading;
+  const { user, container, machine, kexec, disabled, lockdown, memory } = reading;
+  const { disk, disks, card, mac, address } = reading;
   const found = disk ? disk.split(' ').length : 0;
   const faults: readonly (readonly [boolean, string])[] = [
     [user !== '0', 'its SSH user is not root, and has no sudo without a password'],
+    [
+      Boolean(container),
+      `it is a container (${container}), which shares the kernel of another machine`,
+    ],
     [machine !== 'x86_64', `it is ${machine}, and the installer is for x86_64`],
     [!kexec && !hasKexec, 'it has no kexec: apt-get install kexec-tools'],
     [disabled !== '0', 'its kernel refuses kexec (kernel.kexec_load_disabled)'],
@@ -48,6 +52,9 @@ export function faultIn(
   ];
   return faults.find(([isSo]) => isSo)?.[1] ?? null;
 }
+
+/** The disk to install, by a name that the installer's kernel finds, too. */
+export const diskIn = ({ lasting, disk = '' }: Reading): string => lasting || disk;
 
 /** The machine's network, as the installer uses it. */
 export const networkWords = ({ mac, address = '', gateway = '', dns = '' }: Reading): string =>

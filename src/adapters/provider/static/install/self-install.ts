@@ -31,7 +31,7 @@ import {
 import type { SelfInstallSettings } from '../../redfish/settings.ts';
 import type { InventoryEntry } from '../entries.ts';
 import { fingerprintOf, identityOf, isRenewed, knownOf, type Identity } from './identity.ts';
-import { faultIn, networkWords, readLook, type Reading } from './reading.ts';
+import { diskIn, faultIn, networkWords, readLook, type Reading } from './reading.ts';
 
 interface SelfInstallParts {
   readonly options: SelfInstallSettings;
@@ -46,6 +46,11 @@ const LOOK = script('../../../driver-kit/disks.sh') + script('look.sh');
 const START = script('start.sh');
 const PLACE = '/var/lib/shepherd/installer';
 const HASH_LENGTH = 16;
+const sha256 = (...parts: readonly (string | Buffer)[]): string => {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest('hex');
+};
 const EXECUTE_MS = 120_000;
 /** Past the limit of a call: an installer that was started has asked for its seed. */
 const DOUBT_MS = 15 * 60_000;
@@ -138,7 +143,7 @@ export function createSelfInstall(parts: SelfInstallParts, context: DriverContex
         { signal },
       );
       const reading = readLook(stdout);
-      if ('secretSha256' in identity && reading['secret'] !== identity.secretSha256) {
+      if ('secretSha256' in identity && sha256(reading['secret'] ?? '') !== identity.secretSha256) {
         throw new ProviderError(
           'conflict',
           `${entry.id} does not show the secret of its installation`,
@@ -167,28 +172,19 @@ export function createSelfInstall(parts: SelfInstallParts, context: DriverContex
     throw new ProviderError('invalid', `${id} cannot be installed from its own system: ${fault}`);
   }
 
-  /**
-   * Puts files there, once for each version. Each has its own connection: Dropbear closed channels
-   * of a second upload over the same one. @returns their directory.
-   */
+  /** Puts files there, once for each version. @returns their directory. */
   async function upload(
-    entry: InventoryEntry,
-    { hostKey, execute }: DriverShellSession,
-    {
-      contents,
-      signal,
-    }: { readonly contents: Readonly<Record<string, Buffer>>; readonly signal: AbortSignal },
+    session: DriverShellSession,
+    contents: Readonly<Record<string, Buffer>>,
+    signal: AbortSignal,
   ): Promise<string> {
-    const hash = createHash('sha256');
-    for (const content of Object.values(contents)) hash.update(content);
-    const place = `${PLACE}-${hash.digest('hex').slice(0, HASH_LENGTH)}`;
-    const made = await execute({ argv: ['mkdir', '-p', '-m', '700', place] }, { signal });
+    const place = `${PLACE}-${sha256(...Object.values(contents)).slice(0, HASH_LENGTH)}`;
+    const made = await session.execute({ argv: ['mkdir', '-p', '-m', '700', place] }, { signal });
     if (made.exitCode !== 0) {
       throw new ProviderError('permanent', `cannot create ${place}: ${made.stderr.trim()}`);
     }
     for (const [name, content] of Object.entries(contents)) {
-      const own = await connect(entry, { hostKey }, signal);
-      await own.upload(`${place}/${name}`, { content, mode: 0o600 }, { signal }).finally(own.close);
+      await session.upload(`${place}/${name}`, { content, mode: 0o600 }, { signal });
     }
     return place;
   }
@@ -222,7 +218,7 @@ export function createSelfInstall(parts: SelfInstallParts, context: DriverContex
         },
         sealed: sealing.seal(JSON.stringify({ token, seed }), entry.id),
         ...{ askedAtMs, deadlineMs: askedAtMs + options.window, isAnswered: false },
-        self: { listedKey: entry.hostKey, bootId: reading['boot'] ?? '', before: knownOf(old) },
+        self: { listedKey: entry.hostKey, disk: diskIn(reading), before: knownOf(old) },
       },
     };
     return { seed: `${seedUrl}${seedPath(token)}`, value };
@@ -267,19 +263,16 @@ export function createSelfInstall(parts: SelfInstallParts, context: DriverContex
     );
     try {
       const contents = await partsFor(entry, reading);
-      const place = await upload(entry, session, { contents, signal });
+      const place = await upload(session, contents, signal);
       call.requireOurs(show());
       await call.beforeSending?.();
       const { seed, value } = begin(entry, request, old, reading);
+      const words = `${files.commandLine(seed)} ${networkWords(reading)}`;
       const claim = old
         ? await claims.replace(old, value, signal)
         : await claims.make(entry.id, value, signal);
       if (!claim) throw new ProviderError('conflict', `${entry.id} was just claimed`);
-      await start(session, claim, {
-        words: `${files.commandLine(seed)} ${networkWords(reading)}`,
-        place,
-        signal,
-      });
+      await start(session, claim, { words, place, signal });
       return { operationRef: `kexec ${entry.id} ${new Date(clock.now()).toISOString()}` };
     } finally {
       session.close();
@@ -323,10 +316,10 @@ export function createSelfInstall(parts: SelfInstallParts, context: DriverContex
       install.phase === 'poweringOn' &&
       clock.now() >= install.askedAtMs + DOUBT_MS;
     if (!claim || !install.self || !(isUnsure || result?.end === 'failed')) return;
-    const { listedKey, before, bootId } = install.self;
-    const { session, reading } = await reach(entry, identityOf(entry, listedKey, before), lifetime);
+    // It answers, so no installer runs. A new key in the inventory is that of a person's own system.
+    const identity = identityOf(entry, entry.hostKey, install.self.before);
+    const { session } = await reach(entry, identity, lifetime);
     session.close();
-    if (isUnsure && reading['boot'] !== bootId) return;
     await takeBack(claim, result?.why ?? 'its installer was not started', lifetime);
   }
 

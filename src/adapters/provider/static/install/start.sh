@@ -15,6 +15,8 @@ $kexec -l "$place/linux" --initrd="$place/initrd" --command-line="$words" || exi
   sync
   echo u >/proc/sysrq-trigger
   $kexec -e
+  # It was refused, and the file systems can only be read: the old system boots again.
+  echo b >/proc/sysrq-trigger
 ) >/dev/null 2>&1 </dev/null &
 echo started
 exit 0

@@ -54,7 +54,7 @@ function start(entry: object = {}) {
     run(argv, stdin) {
       const script = stdin.toString();
       const lines = Object.entries(reading).map(([name, value]) => `${name} ${value}\n`);
-      if (script.includes('tell boot')) return { stdout: Buffer.from(lines.join('')) };
+      if (script.includes('tell hostname')) return { stdout: Buffer.from(lines.join('')) };
       if (!script.includes('kexec -l')) return {};
       started.push(argv.join(' '));
       return refusal === null ? {} : { exitCode: 44, stderr: Buffer.from(refusal) };
@@ -85,7 +85,8 @@ function start(entry: object = {}) {
   const run = <T>(task: Promise<T>): Promise<T> => runOut(clock, task);
   const reinstall = (change = {}) => run(provider.reinstallMachine('a', REQUEST, callOf(change)));
   return {
-    ...{ clock, host, list, provider, open, reading, started, records, run, reinstall },
+    complaints: () => staticDriver.check!(settings, { hostKeyPolicy: 'strict' } as never),
+    ...{ clock, directory, host, list, provider, open, reading, started, records, run, reinstall },
     refuse: (why: string | null) => (refusal = why),
     seed: () => /shepherd\.seed=(\S+)/.exec(started.at(-1)!)![1]!,
     ask: (url: string, method = 'GET') => run(network.fetch(url, { method })),
@@ -182,7 +183,7 @@ test('a second order during an installation is refused, by every daemon', async 
   expect(started).toHaveLength(1);
 });
 
-test('the system that runs on with its boot id was not installed: any daemon finds out', async () => {
+test('the system that answers after a while was not installed: any daemon finds out', async () => {
   const { reinstall, open, shown, after, seed, ask } = start();
   await reinstall();
   const other = open();
@@ -212,14 +213,13 @@ test('an installer that has its seed is not given up before the window ends', as
 });
 
 test('after a failure that left the old system alone, the machine is as before', async () => {
-  const { reinstall, shown, after, seed, ask, host, reading } = start();
+  const { reinstall, shown, after, seed, ask, host } = start();
   await reinstall();
   await ask(`${seed()}install`);
   host.unreachable = true;
   await ask(`${seed()}failed`, 'POST');
   expect(await shown()).toMatchObject({ failed: true });
   host.unreachable = false;
-  reading['boot'] = 'boot-2';
   await after(2 * MINUTE_MS);
   await shown();
   await after(1_000);
@@ -231,14 +231,15 @@ test('an installed machine is proved by its secret before it is installed again'
   await reinstall();
   await ask(`${seed()}done`, 'POST');
   host.hostKey = blobOf(NEW_KEY);
-  for (const secret of ['', 'f'.repeat(64)]) {
+  // The hash is no secret: whoever reads the tags knows it.
+  for (const secret of ['', SECRET_HASH]) {
     reading['secret'] = secret;
     const error = await failureOf(reinstall());
     expect(error).toMatchObject({ kind: 'conflict' });
     expect(error.message).toContain('does not show the secret');
   }
   expect(started).toHaveLength(1);
-  reading['secret'] = SECRET_HASH;
+  reading['secret'] = 'secret';
   await reinstall();
   expect(started).toHaveLength(2);
   // It answers with its secret after the failure, so it is as before.
@@ -248,4 +249,43 @@ test('an installed machine is proved by its secret before it is installed again'
   expect(await shown()).toMatchObject({ failed: false, tags: REQUEST.tags });
   await reinstall();
   expect(started).toHaveLength(3);
+});
+
+test('the installer gets the disk by a name that its kernel finds, whatever the list says then', async () => {
+  const { reinstall, ask, seed, reading, list, after } = start({ Disk: 'sda' });
+  reading['lasting'] = 's4ewnx0r';
+  await reinstall();
+  list({ Disk: 'sdb' });
+  await after(10_000);
+  expect(await (await ask(`${seed()}install`)).text()).toContain('disk=s4ewnx0r\n');
+});
+
+test('a person’s own system, with its key in the list, ends a failure', async () => {
+  const { reinstall, ask, seed, shown, host, list, after, verify } = start();
+  await reinstall();
+  await ask(`${seed()}failed`, 'POST');
+  host.hostKey = blobOf(NEW_KEY);
+  await shown();
+  await after(2 * MINUTE_MS);
+  expect(await shown()).toMatchObject({ failed: true });
+  list({ HostKey: NEW_KEY });
+  await after(2 * MINUTE_MS);
+  await verify(NEW_KEY);
+  await shown();
+  await after(1_000);
+  const { tags, ...machine } = await shown();
+  expect(machine).toMatchObject({ hostKey: blobOf(NEW_KEY), status: 'Unknown' });
+  expect(tags).not.toHaveProperty(SECRET_TAG);
+});
+
+test('an installer without its words is a fault before anything is recorded, and of the configuration', async () => {
+  const { reinstall, records, directory, started, complaints } = start();
+  expect(await complaints()).toEqual([]);
+  rmSync(join(directory, 'arguments'));
+  await reinstall().catch(() => undefined);
+  expect([started, await records.all({ signal: new AbortController().signal })]).toEqual([[], []]);
+  rmSync(join(directory, 'linux'));
+  expect(await complaints()).toEqual([
+    { key: 'install', message: expect.stringContaining('lacks arguments, linux;') as unknown },
+  ]);
 });
