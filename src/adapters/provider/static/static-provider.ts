@@ -78,6 +78,13 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
 
   /** @param view what the entry's means of reset knows about the machine. */
   function show(entry: InventoryEntry, view: Partial<DriverMachine> = {}): DriverMachine {
+    const answers = probes.answers(sshOf(entry));
+    const isLost = answers === false && install?.isIdle(entry) === true;
+    const lacks = [
+      ...(canReset && entry.reset === null ? (['reboot', 'power'] as const) : []),
+      // Its own system would start the installer.
+      ...(isLost ? (['reinstall'] as const) : []),
+    ];
     const machine: DriverMachine = {
       id: entry.id,
       reservationId: null,
@@ -87,11 +94,11 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
       address: targetOf(entry),
       remoteUser: entry.sshUser ?? options.sshUser,
       // A machine that does not answer may be off, starting, or unplugged.
-      status: probes.answers(sshOf(entry)) === true ? 'Running' : 'Unknown',
+      status: answers === true ? 'Running' : 'Unknown',
       tags: { [SET_ID_TAG]: instanceSetId },
       ...(entry.hostKey !== null && { hostKey: entry.hostKey }),
       ...(entry.sshPassword !== null && { sshPassword: options.sshPasswords[entry.sshPassword]! }),
-      ...(canReset && entry.reset === null && { lacks: ['reboot', 'power'] as const }),
+      ...(lacks.length > 0 && { lacks }),
       ...view,
     };
     return install?.show(entry, machine) ?? machine;

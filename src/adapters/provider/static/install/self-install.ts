@@ -358,6 +358,8 @@ export function createSelfInstall(parts: SelfInstallParts, context: DriverContex
         failed: isFailed,
       };
     },
+    /** No installation is in progress, as far as the last listing knows. */
+    isIdle: ({ id }: InventoryEntry): boolean => ourClaim(id)?.result !== null,
     /** Whether the inventory's host key belongs to the system before. */
     isRenewed: async (entry: InventoryEntry, signal: AbortSignal): Promise<boolean> =>
       isRenewed(entry, await claims.of(entry.id, signal)),

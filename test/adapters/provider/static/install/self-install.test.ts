@@ -18,7 +18,7 @@ import {
 } from '../../../../doubles/simulated-clock.ts';
 import { NO_SESSION } from '../../../../doubles/scripted-driver.ts';
 import { callOf, driverContext, failureOf, publicKeyLine } from '../../driver-stand.ts';
-import { SOUND } from './reading.test.ts';
+import { SOUND } from './sound.ts';
 
 const MINUTE_MS = 60_000;
 const OLD_KEY = publicKeyLine(1);
