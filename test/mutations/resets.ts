@@ -1,6 +1,6 @@
 import { mutationsOf } from './mutation.ts';
 
-/** How machines of a list are reset: once, only theirs, and only by what was read. */
+/** How machines of a list are reset and installed: once, only theirs, and only by what was read. */
 export const mutations = mutationsOf`
 src/adapters/provider/static/resets/ipmi.ts test/adapters/provider/static/resets/ipmi-sim.test.ts -t lost
   resets-ipmitool-repeats: changing ? ['-R', '[-1-]{+4+}'
@@ -25,7 +25,12 @@ src/adapters/driver-kit/program.ts test/adapters/provider/static/resets/own-prog
 src/adapters/driver-kit/program.ts test/adapters/provider/static/resets/own-program.test.ts -t little else
   resets-our-environment-is-theirs: env: { {+...process.env, +}PATH:
 src/adapters/provider/static/static-provider.ts test/adapters/provider/static/resets/own-program.test.ts -t without Reset
-  resets-bare-machines-lack-nothing: canReset && entry.reset === null{+ && !canReset+} &&
+  resets-bare-machines-lack-nothing: canReset && entry.reset === null{+ && !canReset+} ?
+src/adapters/provider/static/static-provider.ts test/daemon/self-install.test.ts -t without SSH
+  self-install-of-a-lost-machine: const isLost = answers === false{+ && answers+} &&
+src/adapters/provider/static/install/self-install.ts test/adapters/provider/static/install/self-install.test.ts
+  self-install-the-hash-is-proof: sha256([-reading['secret'] ?? ''-]{+'secret'+}) !==
+  self-install-a-person-s-system-stays-failed: identityOf(entry, [-entry.hostKey-]{+install.self.listedKey+}, install
 src/domain/recovery/rungs.ts test/domain/recovery/ladder.test.ts test/actors/tasks/recovery
   ladder-lacks-are-ignored: means.lacks?.includes(needed){+ && needed === null+} ? 'machine'
 src/actors/tasks/recovery/power-cycle.ts test/actors/tasks/recovery/power-cycle.test.ts

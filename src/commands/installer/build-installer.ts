@@ -1,7 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import {
-  accessSync,
-  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -9,6 +7,7 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,6 +19,7 @@ import {
   KEXEC_FILE,
   SEED_PLACEHOLDER,
 } from '../../adapters/provider/redfish/install/installer-files.ts';
+import { findProgram } from '../../adapters/driver-kit/program.ts';
 import { UsageError } from '../../domain/errors.ts';
 import { cpio, DIRECTORY, LINK, PROGRAM, type ArchiveEntry } from './cpio.ts';
 import { moduleFiles, MODULES } from './modules.ts';
@@ -107,12 +107,12 @@ export async function buildInstaller(options: InstallerOptions): Promise<Install
     writeFileSync(join(directory, ARGUMENTS_FILE), words);
     writeFileSync(join(boot, 'grub', 'grub.cfg'), grubConfig(words));
     run(['grub-mkrescue', ...SMALL, '-o', join(directory, 'installer.iso'), join(work, 'iso')]);
-    const kexec = findProgram('kexec', `${env['PATH']}${delimiter}/usr/sbin${delimiter}/sbin`);
+    const kexec = findProgram('kexec', [...placesIn(env), '/usr/sbin', '/sbin']);
     if (kexec !== null) writeFileSync(join(directory, KEXEC_FILE), await packKexec(kexec));
     const made = ['installer.iso', 'linux', 'initrd', ...(kexec === null ? [] : [KEXEC_FILE])];
     const files = made.map((name) => {
       const path = join(directory, name);
-      return { path, sizeBytes: readFileSync(path).length };
+      return { path, sizeBytes: statSync(path).size };
     });
     return { kernel: kernel.version, files, missing };
   } finally {
@@ -126,9 +126,11 @@ initrd /boot/initrd
 boot
 `;
 
+const placesIn = (env: NodeJS.ProcessEnv): string[] => (env['PATH'] ?? '').split(delimiter);
+
 /** Finds all programs, so that one message names every missing package. */
 function requirePrograms(more: readonly string[], env: NodeJS.ProcessEnv) {
-  const find = (name: string) => findProgram(name, env['PATH'] ?? '');
+  const find = (name: string) => findProgram(name, placesIn(env));
   const lacking = [
     ...[...Object.keys(PROGRAMS), ...more].filter((name) => find(name) === null),
     ...Object.keys(GRUB).filter((path) => !existsSync(path)),
@@ -145,21 +147,6 @@ function requirePrograms(more: readonly string[], env: NodeJS.ProcessEnv) {
   throw new UsageError(
     `busybox lacks ${without.join(', ')}; on Debian: apt-get install busybox-static`,
   );
-}
-
-const findProgram = (name: string, path: string): string | null =>
-  path
-    .split(delimiter)
-    .map((place) => join(place, name))
-    .find(isProgram) ?? null;
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 interface Kernel {

@@ -79,12 +79,12 @@ async function write(answer: (response: ServerResponse) => void, sha256 = SHA256
   };
 }
 const busybox = '/bin/busybox';
-const canWrite = isProvided(existsSync(busybox), {
+const hasBusybox = isProvided(existsSync(busybox), {
   tested: 'what the installer writes',
   by: 'busybox-static',
 });
 
-test.runIf(canWrite)(
+test.runIf(hasBusybox)(
   'the image is on the disk, and the old table of partitions at its end is not',
   async () => {
     const { disk, reported } = await write((response) => response.end(IMAGE));
@@ -94,7 +94,7 @@ test.runIf(canWrite)(
   },
 );
 
-test.runIf(canWrite)(
+test.runIf(hasBusybox)(
   'another image, also one that reaches the end of the disk, does not boot',
   async () => {
     const whole = Buffer.alloc(DISK_BYTES, 'another system ');
@@ -104,7 +104,7 @@ test.runIf(canWrite)(
   },
 );
 
-test.runIf(canWrite)('half an image does not boot', async () => {
+test.runIf(hasBusybox)('half an image does not boot', async () => {
   const half = (response: ServerResponse) => {
     response.writeHead(200, { 'content-length': IMAGE.length });
     response.write(IMAGE.subarray(0, 5 * MIB), () => response.destroy());
@@ -114,7 +114,7 @@ test.runIf(canWrite)('half an image does not boot', async () => {
   expect(areEndsBlank).toBe(true);
 });
 
-test.runIf(canWrite)('without an image, nothing is erased', async () => {
+test.runIf(hasBusybox)('without an image, nothing is erased', async () => {
   const { disk, reported } = await write((response) => response.writeHead(404).end());
   expect(reported).toBe('the image cannot be fetched');
   expect(disk.equals(OLD)).toBe(true);
