@@ -330,10 +330,12 @@ test('has a valid inventory on the page', () => {
 
 const IMAGE = { url: 'http://images.test/debian.raw', sha256: 'ab'.repeat(32) };
 
-/** From the page, with its installation changed. */
+/** From the page, with its installation changed, by an ISO of the site's own. */
 function installing(change: Section = {}) {
+  const iso = 'http://images.test/{token}/a.iso';
+  const ours = { iso, installer: undefined, image: undefined };
   const [, { driver: _, instanceSetId: _id, ...own } = {}] = sectionsOf('redfish');
-  return { ...own, install: { ...(own['install'] as object), ...change } };
+  return { ...own, install: { ...(own['install'] as object), ...ours, ...change } };
 }
 
 test.each([
