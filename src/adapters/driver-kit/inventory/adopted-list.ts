@@ -130,6 +130,10 @@ export const adoptedParser =
         ...entries
           .filter(({ server }) => !naming.fits(server))
           .map(({ id }) => `entry ${leaf.show(id)}: Server is missing; give ${naming.what}`),
+        // Its slot or its machine may be that of the other server.
+        ...entries
+          .filter(({ id, server }) => id !== server && naming.fits(id))
+          .map(({ id }) => `entry ${leaf.show(id)}: ID is the name of another server`),
       ],
     });
 

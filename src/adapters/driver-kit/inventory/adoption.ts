@@ -238,7 +238,13 @@ export function createAdoption<Server extends VendorServer>(
     async createMachine(request, call) {
       const { id, availability } = request.unused;
       if (availability !== 'PossiblyUsed' || id === null) {
-        return creating ? creating.createMachine(request, call) : refuse();
+        if (!creating) return refuse();
+        const server = vendor.serverOf(request.unused);
+        const entries = [...(await inventory.entries(call.signal, FRESH_MS)).values()];
+        if (!entries.some((entry) => entry.server === server)) {
+          return creating.createMachine(request, call);
+        }
+        throw new ProviderError('race-lost', `server ${server} is on the list of adopted servers`);
       }
       const found = await find(id, 'look', call);
       if (!found) throw new ProviderError('race-lost', `machine ${id} is no longer listed`);

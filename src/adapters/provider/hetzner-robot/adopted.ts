@@ -69,7 +69,10 @@ export function createRobotAdoption(
       return refOf(`reboot-${mode}`, String(number), clock);
     },
     async setPower({ number }, want, call) {
-      await buttons.switchPower(number, want, call, (how) => resets.requireUnarmed(number, how));
+      const ready = (how: Sending) => resets.requireUnarmed(number, how);
+      // Otherwise it could not be switched on again.
+      if (want === 'off') await ready(call);
+      await buttons.switchPower(number, want, call, ready);
       return refOf(`power-${want}`, String(number), clock);
     },
     serverOf: ({ reservationId }) => reservationId,
