@@ -61,7 +61,8 @@ export function createRobotAdoption(
     async get(server, use, call) {
       const number = serverOfSlot(server)!;
       const all = await claims.all(call);
-      return shown(await servers[use === 'change' ? 'read' : 'get'](number, call), all);
+      const found = shown(await servers[use === 'change' ? 'read' : 'get'](number, call), all);
+      return use === 'change' ? found : { ...found, power: await buttons.powerOf(number, call) };
     },
     async reboot({ number }, mode, call) {
       const ready = (how: Sending) => resets.requireUnarmed(number, how);

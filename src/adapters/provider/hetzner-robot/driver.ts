@@ -14,7 +14,7 @@ import { createBackground, createButtons, createChanges, type Buttons } from './
 import { createRobotClient } from './client.ts';
 import { createCreation, createInstall } from './creation.ts';
 import { createGiveBack, sweepLeftovers } from './give-back.ts';
-import { hostnameOf, serverOfSlot } from './mapping.ts';
+import { hostnameOf, serverOfId, serverOfSlot } from './mapping.ts';
 import { createClaimStore, createServers, type RobotParts } from './parts.ts';
 import { createRescueTrip, createResets, type Resets } from './rescue.ts';
 import {
@@ -109,7 +109,10 @@ function createInstalling(
       watch.begin();
       return showing.list(call);
     },
-    getMachine: showing.get,
+    async getMachine(id, call) {
+      const machine = await showing.get(id, call);
+      return { ...machine, power: await buttons.powerOf(serverOfId(id)!, call) };
+    },
     async createMachine(request, call) {
       watch.begin();
       const claim = await create(request, call);

@@ -111,11 +111,14 @@ test('resets an adopted server by its buttons, and leaves its name and boot sett
 });
 
 test('switches an adopted server off and on where Robot reports its state', async () => {
-  const { power, machine } = await startAdopting();
+  const { power, machine, get, pass } = await startAdopting();
+  expect((await get('321')).power).toBe('unknown');
   for (const want of ['off', 'off', 'on', 'on'] as const) {
     await power('321', want);
-    expect(machine().power).toBe(want);
+    expect([machine().power, (await get('321')).power]).toEqual([want, want]);
   }
+  await pass(31 * 60_000);
+  expect((await get('321')).power, 'without a request').toBe('unknown');
   expect(machine().resets.map(({ type }) => type)).toEqual(['power_long', 'power']);
 });
 
