@@ -84,7 +84,7 @@ export function createAdoption<Server extends VendorServer>(
   creating: Provider | null,
 ): Provider {
   const { clock, log, name, instanceSetId } = context;
-  const { announces = false } = options.limits;
+  const { announces = false, maxConcurrency } = options.limits;
   const inventory = createInventory({
     ...{ name, clock, log, refreshMs: REFRESH_MS },
     source: createSource(options.adopt, context),
@@ -170,7 +170,7 @@ export function createAdoption<Server extends VendorServer>(
 
   const adopted: Capabilities = {
     ...{ create: false, deprovision: false, reboot: true, reinstall: false, power: true },
-    ...{ tags: false, hostKey: true, consistentList: true, ...options.limits },
+    ...{ tags: false, hostKey: true, consistentList: true, announces, maxConcurrency },
   };
   return {
     ...creating,

@@ -54,9 +54,7 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
   const installing = prefixes && createInstalling(parts, { resets, buttons, lifetime });
   if (settings.adopt === undefined) return inLifetime(lifetime, installing!);
   const vendor = createRobotAdoption(parts, { buttons, resets, prefixes });
-  const { maxConcurrency } = CAPABILITIES;
-  const { adopt, sshPort } = settings;
-  const options = { ...settings, adopt, sshPort, limits: { maxConcurrency } };
+  const options = { ...settings, adopt: settings.adopt, limits: CAPABILITIES };
   const both = createAdoption(vendor, options, context, installing);
   return inLifetime(lifetime, {
     ...both,
