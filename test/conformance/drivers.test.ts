@@ -295,6 +295,7 @@ test('B4: static without a key follows its policy, by default strict', async () 
     boot: 'needs step "host-key", which was skipped',
     command: 'needs step "boot", which was skipped',
     pause: 'needs step "boot", which was skipped',
+    release: 'needs step "boot", which was skipped',
   });
 });
 

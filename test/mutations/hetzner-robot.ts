@@ -34,13 +34,15 @@ src/adapters/provider/hetzner-robot/changes.ts test/adapters/provider/hetzner-ro
   robot-forgets-foreign-tags: tags: { [-...Object.fromEntries(foreign), -]...tags }
 src/adapters/provider/hetzner-robot/adopted.ts test/adapters/provider/hetzner-robot/adopted.test.ts
   adopted-is-reset-as-last-seen: servers[use === '[-change-]{+look+}' ?
+  adopted-is-switched-off-for-good: [-if (want === 'off') await ready(call);-]
   adopted-is-also-installed: if ([-ours.has(number) || -]untouchable
 src/adapters/provider/hetzner-robot/rescue.ts test/adapters/provider/hetzner-robot/adopted.test.ts
   adopted-is-reset-into-a-rescue-system: ...(isRescueArmed ? [[-'rescue'-]] : [])
 src/adapters/driver-kit/inventory/adoption.ts test/adapters/provider/hetzner-robot/adopted.test.ts test/adapters/provider/latitude/adopted.test.ts
   adopted-is-whatever-has-the-number: if (vendorAddress === null[- || isAmong(vendorAddress, addresses)-]{+ || addresses+}) return null;
+  adopted-is-installed-if-listed-late: if ([-!entries.some((entry) => entry.server === server)-]{+true+}) {
   adopted-is-offered-as-free: [-!taken.has(vendor.serverOf(machine) ?? '')-]{+true+}
-  adopted-needs-no-owner: if (announces) [-call.requireOurs(found.machine)-]{+void 0+};
+  adopted-needs-no-owner: if (found && announces) [-call.requireOurs(found.machine)-]{+void 0+};
 src/adapters/provider/hetzner-robot/give-back.ts test/adapters/provider/hetzner-robot/give-back.test.ts test/adapters/provider/dies-at-every-change.test.ts
   robot-free-before-wiped: if (claim.[-phase === 'wiped' || config.wipe === 'none'-]{+resetAtMs !== null+}) {
   robot-never-gives-up: claim.hardResets >= [-HARD_RESETS_MAX-]{+99+}

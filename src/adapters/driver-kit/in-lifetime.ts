@@ -48,5 +48,10 @@ export function inLifetime(
 }
 
 /** The call with another signal; its deadline may still be extended. */
-const within = (call: CallOptions, signal: AbortSignal): CallOptions =>
-  Object.create(call, { signal: { value: signal, enumerable: true } }) as CallOptions;
+const within = (call: CallOptions, signal: AbortSignal): CallOptions => ({
+  ...call,
+  signal,
+  get deadline() {
+    return call.deadline;
+  },
+});

@@ -69,8 +69,10 @@ export function runProgram(
   const output = { stdout: '', stderr: '' };
   function fail(reason: ProgramFailure['reason'], message: string, cause?: Error) {
     end();
-    if (child.pid !== undefined) killGroup(child.pid);
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    if (child.pid !== undefined) {
+      killGroup(child.pid);
+      for (const stream of child.stdio) stream?.destroy();
+    }
     reject(new ProgramFailure(reason, `${file} ${message}`, { cause }));
   }
   function end() {
@@ -84,6 +86,8 @@ export function runProgram(
   );
   signal.addEventListener('abort', onAbort, { once: true });
   child.on('error', (cause) => fail('not-started', 'cannot be started', cause));
+  // Its `error` follows; without free file descriptors it has no streams.
+  if (child.pid === undefined) return promise;
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
       output[name] += text;
@@ -104,7 +108,8 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch (error) {
-    // It has already ended.
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    // It has already ended, or runs as another user, by sudo.
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!['ESRCH', 'EPERM'].includes(code)) throw error;
   }
 }

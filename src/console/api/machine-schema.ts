@@ -70,11 +70,7 @@ export const MachineSchema = named(
     slotId: text,
     providerId: text.nullable(),
     reservationId: text.nullable(),
-    adopted: z
-      .boolean()
-      .describe(
-        'The machine existed before: it is never installed, and its give-back only lets go of it.',
-      ),
+    adopted: z.boolean().describe('The machine existed before: its give-back only lets go of it.'),
     plan: text.nullable(),
     status: z.enum(PROVIDER_STATUSES).nullable().describe('Status at the provider.'),
     power: z.enum(['on', 'off', 'unknown']),

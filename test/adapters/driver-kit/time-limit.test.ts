@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createBudget, spentStarts } from '../../../src/adapters/driver-kit/call-classes.ts';
 import { httpRefusal } from '../../../src/adapters/driver-kit/errors.ts';
+import { inLifetime } from '../../../src/adapters/driver-kit/in-lifetime.ts';
 import { retryAtOf } from '../../../src/adapters/driver-kit/outcome.ts';
 import {
   createLocks,
@@ -9,7 +10,9 @@ import {
   createLifetime,
 } from '../../../src/adapters/driver-kit/time-limit.ts';
 import { createTurns } from '../../../src/adapters/driver-kit/turns.ts';
+import type { CallOptions, Provider } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
+import { callOf } from '../provider/driver-stand.ts';
 import { createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
 import { testRows } from '../../support/rows.ts';
 
@@ -311,4 +314,20 @@ test('lets a caller abort its own call, which does not begin if it is too late',
     Promise.reject(better),
   );
   await expect(failing).rejects.toBe(better);
+});
+
+test('a driver may copy the options of a call that runs in its lifetime', async () => {
+  const call = { ...callOf(), beforeSending: async () => undefined };
+  let now = 1;
+  Object.defineProperty(call, 'deadline', { enumerable: true, get: () => new Date(now) });
+  const given = Promise.withResolvers<CallOptions>();
+  const provider = inLifetime(createLifetime(), {
+    getMachine: async (_: string, options: CallOptions) => given.resolve(options),
+  } as unknown as Provider);
+  await provider.getMachine('a', call);
+  const options = await given.promise;
+  now = 2;
+  expect({ ...options }).toEqual({ ...call, signal: options.signal });
+  expect(options.deadline, 'as extended since').toEqual(new Date(2));
+  expect(options.signal).not.toBe(call.signal);
 });

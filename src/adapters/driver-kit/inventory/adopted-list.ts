@@ -55,9 +55,11 @@ const NEVER_REPLACED =
   'does not go with adopt: adopted servers are neither replaced nor given back; leave it out, or ' +
   'move it to a provider that only installs';
 
+const keysOf = (section: unknown) => (section ?? {}) as Readonly<Record<string, unknown>>;
+
 /** Whether a section, which may be faulty, adopts servers and has no key of installations. */
 export function adoptsOnly(value: unknown, installation: readonly string[]): boolean {
-  const given = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const given = keysOf(value);
   return given['adopt'] !== undefined && !installation.some((key) => given[key] !== undefined);
 }
 
@@ -70,21 +72,19 @@ export function installationNeeds<Schema extends z.ZodObject>(
   needed: Readonly<Record<string, () => z.ZodType>>,
   installation: readonly string[],
 ): Schema {
-  const valueOf = (section: unknown, key: string) =>
-    (section as Readonly<Record<string, unknown>> | null)?.[key];
   const complete = Object.entries(needed).reduce((checked, [key, leafOf]) => {
     const { issues } = leafOf().safeParse(undefined).error!;
     const error = issues[0]!.message;
     const isMet = (value: unknown) =>
-      valueOf(value, key) !== undefined || adoptsOnly(value, installation);
+      keysOf(value)[key] !== undefined || adoptsOnly(value, installation);
     return checked.refine(isMet, { when: () => true, path: [key], error });
   }, schema);
   return ['target', 'retired'].reduce(
     (checked, key) =>
       checked.refine(
         (value) =>
-          valueOf(value, 'adopt') === undefined ||
-          [undefined, 'keep'].includes(valueOf(value, key) as undefined),
+          keysOf(value)['adopt'] === undefined ||
+          [undefined, 'keep'].includes(keysOf(value)[key] as undefined),
         { when: () => true, path: [key], error: NEVER_REPLACED },
       ),
     complete,
@@ -130,6 +130,10 @@ export const adoptedParser =
         ...entries
           .filter(({ server }) => !naming.fits(server))
           .map(({ id }) => `entry ${leaf.show(id)}: Server is missing; give ${naming.what}`),
+        // Its slot or its machine may be that of the other server.
+        ...entries
+          .filter(({ id, server }) => id !== server && naming.fits(id))
+          .map(({ id }) => `entry ${leaf.show(id)}: ID is the name of another server`),
       ],
     });
 

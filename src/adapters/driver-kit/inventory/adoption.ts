@@ -84,7 +84,7 @@ export function createAdoption<Server extends VendorServer>(
   creating: Provider | null,
 ): Provider {
   const { clock, log, name, instanceSetId } = context;
-  const { announces = false } = options.limits;
+  const { announces = false, maxConcurrency } = options.limits;
   const inventory = createInventory({
     ...{ name, clock, log, refreshMs: REFRESH_MS },
     source: createSource(options.adopt, context),
@@ -108,27 +108,17 @@ export function createAdoption<Server extends VendorServer>(
     };
   }
 
-  const entryOf = async (id: string, { signal }: CallOptions): Promise<AdoptedEntry | null> =>
-    (await inventory.entries(signal, FRESH_MS)).get(id) ?? null;
+  const listNow = ({ signal }: CallOptions) => inventory.entries(signal, FRESH_MS);
 
   const notListed = (id: string) =>
     new ProviderError('not-found', `the list of adopted servers has no machine ${id}`);
 
-  interface Adopted {
-    readonly entry: AdoptedEntry;
-    readonly server: Server;
-    readonly machine: DriverMachine;
-  }
   /**
    * The adopted machine; null: it is none. @throws {ProviderError} `conflict`: the server is
    * another one than the entry says. `not-found`: the vendor has no such server.
    */
-  async function find(
-    id: string,
-    use: 'look' | 'change',
-    call: CallOptions,
-  ): Promise<Adopted | null> {
-    const entry = await entryOf(id, call);
+  async function find(id: string, use: 'look' | 'change', call: CallOptions) {
+    const entry = (await listNow(call)).get(id);
     if (!entry) return null;
     const server = await vendor.get(entry.server, use, call);
     if (server.isInstalled) return null;
@@ -137,24 +127,12 @@ export function createAdoption<Server extends VendorServer>(
     throw new ProviderError('conflict', `machine ${id}: ${fault}`);
   }
 
-  async function change<Result>(
-    id: string,
-    call: CallOptions,
-    {
-      adopted,
-      made,
-    }: {
-      readonly adopted: (server: Server) => Promise<Result>;
-      readonly made: (provider: Provider) => Promise<Result>;
-    },
-  ): Promise<Result> {
+  /** The adopted server, to be changed now; null: the machine is one of `creating`. */
+  async function toChange(id: string, call: CallOptions): Promise<Server | null> {
     const found = await find(id, 'change', call);
-    if (found) {
-      if (announces) call.requireOurs(found.machine);
-      return adopted(found.server);
-    }
-    if (creating) return made(creating);
-    throw notListed(id);
+    if (!found && !creating) throw notListed(id);
+    if (found && announces) call.requireOurs(found.machine);
+    return found && found.server;
   }
 
   /** A change that adopted machines never get. */
@@ -192,7 +170,7 @@ export function createAdoption<Server extends VendorServer>(
 
   const adopted: Capabilities = {
     ...{ create: false, deprovision: false, reboot: true, reinstall: false, power: true },
-    ...{ tags: false, hostKey: true, consistentList: true, ...options.limits },
+    ...{ tags: false, hostKey: true, consistentList: true, announces, maxConcurrency },
   };
   return {
     ...creating,
@@ -238,7 +216,13 @@ export function createAdoption<Server extends VendorServer>(
     async createMachine(request, call) {
       const { id, availability } = request.unused;
       if (availability !== 'PossiblyUsed' || id === null) {
-        return creating ? creating.createMachine(request, call) : refuse();
+        if (!creating) return refuse();
+        const server = vendor.serverOf(request.unused);
+        const entries = [...(await listNow(call)).values()];
+        if (!entries.some((entry) => entry.server === server)) {
+          return creating.createMachine(request, call);
+        }
+        throw new ProviderError('race-lost', `server ${server} is on the list of adopted servers`);
       }
       const found = await find(id, 'look', call);
       if (!found) throw new ProviderError('race-lost', `machine ${id} is no longer listed`);
@@ -264,19 +248,17 @@ export function createAdoption<Server extends VendorServer>(
       return call.beforeSending?.();
     },
     async isReusable(slotId, call) {
-      const entry = await entryOf(slotId, call);
-      return entry !== null || (await creating?.isReusable?.(slotId, call)) !== false;
+      if ((await listNow(call)).has(slotId)) return true;
+      return (await creating?.isReusable?.(slotId, call)) !== false;
     },
-    rebootMachine: (id, mode, call) =>
-      change(id, call, {
-        adopted: (server) => vendor.reboot(server, mode, call),
-        made: (provider) => provider.rebootMachine(id, mode, call),
-      }),
-    setPower: (id, want, call) =>
-      change(id, call, {
-        adopted: (server) => vendor.setPower(server, want, call),
-        made: (provider) => provider.setPower!(id, want, call),
-      }),
+    async rebootMachine(id, mode, call) {
+      const server = await toChange(id, call);
+      return server ? vendor.reboot(server, mode, call) : creating!.rebootMachine(id, mode, call);
+    },
+    async setPower(id, want, call) {
+      const server = await toChange(id, call);
+      return server ? vendor.setPower(server, want, call) : creating!.setPower!(id, want, call);
+    },
     reinstallMachine: (id, request, call) =>
       unlessAdopted(id, call, (provider) => provider.reinstallMachine(id, request, call)),
     setTags: (id, tags, call) =>

@@ -61,7 +61,8 @@ export function createRobotAdoption(
     async get(server, use, call) {
       const number = serverOfSlot(server)!;
       const all = await claims.all(call);
-      return shown(await servers[use === 'change' ? 'read' : 'get'](number, call), all);
+      const found = shown(await servers[use === 'change' ? 'read' : 'get'](number, call), all);
+      return use === 'change' ? found : { ...found, power: await buttons.powerOf(number, call) };
     },
     async reboot({ number }, mode, call) {
       const ready = (how: Sending) => resets.requireUnarmed(number, how);
@@ -69,7 +70,10 @@ export function createRobotAdoption(
       return refOf(`reboot-${mode}`, String(number), clock);
     },
     async setPower({ number }, want, call) {
-      await buttons.switchPower(number, want, call, (how) => resets.requireUnarmed(number, how));
+      const ready = (how: Sending) => resets.requireUnarmed(number, how);
+      // Otherwise it could not be switched on again.
+      if (want === 'off') await ready(call);
+      await buttons.switchPower(number, want, call, ready);
       return refOf(`power-${want}`, String(number), clock);
     },
     serverOf: ({ reservationId }) => reservationId,

@@ -56,6 +56,8 @@ type Changes = Required<
 >;
 
 const POWER_WAIT_MS = 60_000;
+/** The power of a server is read for this long after it was switched: requests are few. */
+const POWER_WORK_MS = 30 * 60_000;
 /** Any other word may describe a running server. */
 const OFF = /^((shut|powered|switched)[ _-]?)?off$|^stopped$|^not running$/i;
 
@@ -65,6 +67,7 @@ export function createButtons(
   resets: Resets,
 ) {
   const toldStatuses = new Set<string>();
+  const switchedMs = new Map<number, number>();
 
   function tellStatus(status: string | null): void {
     const text = status ?? 'none';
@@ -91,6 +94,14 @@ export function createButtons(
   }
 
   return {
+    /** As Robot reports it now; unknown if this process did not switch it lately. */
+    async powerOf(server: number, how: Sending): Promise<'on' | 'off' | 'unknown'> {
+      const atMs = switchedMs.get(server) ?? -Infinity;
+      if (clock.monotonic() - atMs > POWER_WORK_MS) return 'unknown';
+      const running = await isRunning(server, how);
+      if (running === null) return 'unknown';
+      return running ? 'on' : 'off';
+    },
     /** @param ready awaited just before the reset. */
     async reboot(
       server: number,
@@ -123,6 +134,7 @@ export function createButtons(
         const what = `Robot cannot tell whether server ${number} runs, so its power is not switched`;
         throw new ProviderError('not-implemented', what);
       }
+      switchedMs.set(number, clock.monotonic());
       if (running === (want === 'on')) return;
       if (want === 'on') await ready(how);
       try {

@@ -14,7 +14,7 @@ import { createBackground, createButtons, createChanges, type Buttons } from './
 import { createRobotClient } from './client.ts';
 import { createCreation, createInstall } from './creation.ts';
 import { createGiveBack, sweepLeftovers } from './give-back.ts';
-import { hostnameOf, serverOfSlot } from './mapping.ts';
+import { hostnameOf, serverOfId, serverOfSlot } from './mapping.ts';
 import { createClaimStore, createServers, type RobotParts } from './parts.ts';
 import { createRescueTrip, createResets, type Resets } from './rescue.ts';
 import {
@@ -54,9 +54,7 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
   const installing = prefixes && createInstalling(parts, { resets, buttons, lifetime });
   if (settings.adopt === undefined) return inLifetime(lifetime, installing!);
   const vendor = createRobotAdoption(parts, { buttons, resets, prefixes });
-  const { maxConcurrency } = CAPABILITIES;
-  const { adopt, sshPort } = settings;
-  const options = { ...settings, adopt, sshPort, limits: { maxConcurrency } };
+  const options = { ...settings, adopt: settings.adopt, limits: CAPABILITIES };
   const both = createAdoption(vendor, options, context, installing);
   return inLifetime(lifetime, {
     ...both,
@@ -109,7 +107,10 @@ function createInstalling(
       watch.begin();
       return showing.list(call);
     },
-    getMachine: showing.get,
+    async getMachine(id, call) {
+      const machine = await showing.get(id, call);
+      return { ...machine, power: await buttons.powerOf(serverOfId(id)!, call) };
+    },
     async createMachine(request, call) {
       watch.begin();
       const claim = await create(request, call);

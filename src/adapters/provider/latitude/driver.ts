@@ -8,7 +8,6 @@ import {
   givingBackWith,
 } from '../../driver-kit/inventory/adopted-list.ts';
 import { createAdoption } from '../../driver-kit/inventory/adoption.ts';
-
 import type {
   CallOptions,
   Capabilities,
@@ -169,16 +168,13 @@ export function createLatitudeProvider(
       runElse('cannot sweep user data', how, (call) => sweeping.sweep(call, dryRun)),
     stop: operations.stop,
   };
-  const { adopt, sshUser, sshPasswords } = config;
-  if (adopt === undefined) return creating;
+  if (config.adopt === undefined) return creating;
   const installs = config.places.length > 0;
   const isNamed = (hostname?: string) => installs && view.isNamed(hostname);
   const vendor = createLatitudeAdoption(config, {
     ...{ operations, routes, recent, actions, clock, isNamed },
   });
-  const { announces, maxConcurrency } = CAPABILITIES;
-  const limits = { announces: announces === true, maxConcurrency };
-  const options = { adopt, sshUser, sshPasswords, sshPort: 22, limits };
+  const options = { ...config, adopt: config.adopt, sshPort: 22, limits: CAPABILITIES };
   const both = createAdoption(vendor, options, deps, installs ? creating : null);
   return { ...both, stop: operations.stop };
 }

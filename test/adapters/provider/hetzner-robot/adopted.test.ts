@@ -111,11 +111,14 @@ test('resets an adopted server by its buttons, and leaves its name and boot sett
 });
 
 test('switches an adopted server off and on where Robot reports its state', async () => {
-  const { power, machine } = await startAdopting();
+  const { power, machine, get, pass } = await startAdopting();
+  expect((await get('321')).power).toBe('unknown');
   for (const want of ['off', 'off', 'on', 'on'] as const) {
     await power('321', want);
-    expect(machine().power).toBe(want);
+    expect([machine().power, (await get('321')).power]).toEqual([want, want]);
   }
+  await pass(31 * 60_000);
+  expect((await get('321')).power, 'without a request').toBe('unknown');
   expect(machine().resets.map(({ type }) => type)).toEqual(['power_long', 'power']);
 });
 
@@ -261,12 +264,11 @@ test('a listed server is never offered as free, whatever its name', async () => 
 });
 
 test('a server that the provider has installed is not adopted as well', async () => {
-  const { both, only, listBy, run, log, reboot, get, machine } = await startAdopting({}, [
-    adoptedEntry('323'),
-  ]);
-  const { machines } = await listBy(only);
-  expect(machines).toHaveLength(1);
+  const stand = await startAdopting({}, []);
+  const { both, only, listBy, run, log, reboot, get, machine, adopted, pass } = stand;
   const { id } = await run(both.createMachine(orderOf('s', { server: 323 }), callOf()));
+  adopted.write(adoptedEntry('323'));
+  await pass(11_000);
   for (const by of [both, only]) {
     const shown = (await listBy(by)).machines.map((each) => each.id);
     expect(shown).toEqual(by === both ? [id] : []);
@@ -275,6 +277,26 @@ test('a server that the provider has installed is not adopted as well', async ()
   }
   expect(log.count('some adopted servers are not as their list says')).toBeGreaterThan(0);
   expect(machine(323).resets.every(({ type }) => type === 'sw')).toBe(true);
+});
+
+test('a free server that is put on the list meanwhile is not installed', async () => {
+  const { both, listBy, adopted, pass, run, sent, forget } = await startAdopting();
+  const free = (await listBy(both)).machines.find(({ reservationId }) => reservationId === '323')!;
+  adopted.write(adoptedEntry('321'), adoptedEntry('db', { Server: '323' }));
+  await pass(11_000);
+  forget();
+  const order = orderOf('s', { unused: free as unknown as ProviderMachine });
+  expect(await failureOf(run(both.createMachine(order, callOf())))).toMatchObject({
+    kind: 'race-lost',
+  });
+  expect(sent()).toEqual([]);
+});
+
+test('a server that could not be switched on again is not switched off', async () => {
+  const { power, ask, machine } = await startAdopting();
+  await ask('POST', '/boot/321/rescue', 'os=linux');
+  expect(await failureOf(power('321', 'off'))).toMatchObject({ kind: 'conflict' });
+  expect(machine().resets).toEqual([]);
 });
 
 test('verifies host keys of adopted servers by the list', async () => {
@@ -305,6 +327,7 @@ testRows([
   ['', adoptedEntry('mail', { Server: '321', Addr: '192.0.2.1', Location: '' })],
   ['Server is missing; give the number', adoptedEntry('mail')],
   ['Server is missing; give the number', adoptedEntry('mail', { Server: 'x' })],
+  ['ID is the name of another server', adoptedEntry('322', { Server: '321' })],
   ['HostKey is missing', { ID: '321' }],
   ['Addr is "host"', adoptedEntry('321', { Addr: 'host' })],
   ['VendorAddr is "::x"', adoptedEntry('321', { VendorAddr: '::x' })],

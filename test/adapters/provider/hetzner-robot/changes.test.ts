@@ -111,6 +111,15 @@ testRows([
   expect((await list())[0]!.power).toBe('unknown');
 });
 
+test('shows the power of a machine that it has just switched, as a power cycle needs it', async () => {
+  const { power, get } = await startMachine();
+  expect((await get()).power).toBe('unknown');
+  for (const want of ['off', 'on'] as const) {
+    await power(want);
+    expect((await get()).power).toBe(want);
+  }
+});
+
 test('reboots a machine only after its installation, with or without a round in between', async () => {
   const { create, provider, run, until, resets, claim, machine } = await startStand();
   const { id } = await create();

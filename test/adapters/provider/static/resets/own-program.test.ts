@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../../../../src/adapters/clock/system-clock.ts';
 import { findProgram, runProgram } from '../../../../../src/adapters/driver-kit/program.ts';
 import { staticDriver } from '../../../../../src/adapters/provider/static/driver.ts';
@@ -153,3 +154,40 @@ test('an endless output is cut off, and one that ignores its input is no failure
   const { exitCode, stdout, stderr } = await run('exec <&-; echo out; echo err >&2; exit 3');
   expect([exitCode, stdout, stderr]).toEqual([3, 'out\n', 'err\n']);
 });
+
+test('a program of another user that hangs ends nothing but its own run', async () => {
+  const kill = vi.spyOn(process, 'kill').mockImplementationOnce(() => {
+    throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' });
+  });
+  onTestFinished(() => kill.mockRestore());
+  const ending = new AbortController();
+  const running = run('exec sleep 1000', ending.signal);
+  ending.abort();
+  await expect(running).rejects.toMatchObject({ reason: 'aborted' });
+  const [group] = kill.mock.calls[0]!;
+  process.kill(group, 'SIGKILL');
+});
+
+test('a program that finds no free file descriptor is not started, and ends nothing else', () => {
+  const script = `
+    import { closeSync, openSync } from 'node:fs';
+    import { systemClock } from ${JSON.stringify(import.meta.resolve(SRC + 'clock/system-clock.ts'))};
+    import { runProgram } from ${JSON.stringify(import.meta.resolve(SRC + 'driver-kit/program.ts'))};
+    const held = [];
+    try { for (;;) held.push(openSync('/dev/null')); } catch {}
+    closeSync(held.pop());
+    const run = { file: '/bin/true', args: [], env: {}, timeoutMs: 60_000 };
+    const signal = new AbortController().signal;
+    await runProgram({ ...run, signal }, systemClock).catch(({ reason }) => {
+      for (const each of held) closeSync(each);
+      console.log(reason);
+    });`;
+  const node = [process.execPath, '--input-type=module', '-e', script];
+  const { stdout, stderr } = spawnSync(
+    '/bin/sh',
+    ['-c', 'ulimit -n 64; exec "$@"', 'sh', ...node],
+    { encoding: 'utf8' },
+  );
+  expect([stdout, stderr]).toEqual(['not-started\n', '']);
+});
+const SRC = '../../../../../src/adapters/';
