@@ -57,14 +57,17 @@ const drives = () =>
 /** Keys that installations need; a provider that only adopts servers has none of them. */
 const INSTALLING = {
   namePrefix: () =>
-    leaf.text('Prefix of the names of our servers; used by this instance set only.', PREFIX),
+    leaf.text(
+      'Prefix of the names of our servers; used by this instance set only. Needed to install.',
+      PREFIX,
+    ),
   freePrefix: () =>
     leaf.text(
-      'Prefix of the names of servers that may be used; used by this instance set only.',
+      'Prefix of the names of servers that may be used; used by this instance set only. Needed to install.',
       PREFIX,
     ),
   sshKeyName: () =>
-    leaf.text('Name of our SSH key in Robot.', {
+    leaf.text('Name of our SSH key in Robot. Needed to install.', {
       matches: /^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,99}$/,
       type: 'a name of at most 100 letters, digits, spaces and ._@-',
     }),

@@ -63,14 +63,17 @@ const INSTALLING = {
   slots: () => slots(),
   namePrefix: () =>
     leaf
-      .text('Prefix of the host names of all machines; used by this instance set only.', {
-        matches: /^[a-z0-9][a-z0-9-]*-$/,
-        type: 'a prefix of lower-case letters, digits and hyphens that ends in a hyphen',
-      })
+      .text(
+        'Prefix of the host names of all machines; used by this instance set only. Needed to install.',
+        {
+          matches: /^[a-z0-9][a-z0-9-]*-$/,
+          type: 'a prefix of lower-case letters, digits and hyphens that ends in a hyphen',
+        },
+      )
       .refine((prefix) => prefix.length <= PREFIX_MAX, {
         error: `is too long for a host name; give at most ${PREFIX_MAX} characters`,
       }),
-  sshKeyName: () => leaf.text('Name of our SSH key in the project.'),
+  sshKeyName: () => leaf.text('Name of our SSH key in the project. Needed to install.'),
 };
 
 const fields = (around: Surroundings) =>
