@@ -10,6 +10,7 @@ export interface Deeds {
   /** Reservation of each device that was switched, rebooted or installed anew; with the action. */
   readonly interrupted: readonly { readonly slot: string; readonly action: string }[];
   readonly deleted: readonly string[];
+  /** Before the journal has forgotten: 20 000 requests. */
   take(): void;
 }
 
@@ -18,32 +19,44 @@ export function createDeeds(
   { emulator }: EquinixWorld,
   cleanups: (() => Promise<void> | void)[],
 ): Deeds {
-  const created: string[] = [];
-  const interrupted: { slot: string; action: string }[] = [];
-  const deleted: string[] = [];
+  // By number in the journal: what was still under way when it was read comes again.
+  const created = new Map<number, string>();
+  const interrupted = new Map<number, { slot: string; action: string }>();
+  const deleted = new Map<number, string>();
   const slots = new Map<string, string>();
-  let seen = 0;
-  const take = () => {
+  const look = () => {
     for (const { id, reservationId } of emulator.devices()) {
       slots.set(id, `equinix/${reservationId}`);
     }
-    for (const { seq, method, path, body, executed } of emulator.requests(seen)) {
-      seen = Math.max(seen, seq);
-      if (!executed || method === 'GET') continue;
-      const device = /\/devices\/([^/?]+)/.exec(path)?.[1];
-      const slot = device === undefined ? undefined : (slots.get(device) ?? device);
-      const asked = (body ?? {}) as Readonly<Record<string, unknown>>;
-      if (method === 'POST' && path.endsWith('/actions')) {
-        interrupted.push({ slot: slot!, action: String(asked['type']) });
-      } else if (method === 'POST' && path.endsWith('/devices')) {
-        created.push(`equinix/${String(asked['hardware_reservation_id'])}`);
-      } else if (method === 'DELETE' && slot !== undefined) deleted.push(slot);
-    }
   };
   // More often than devices come and go.
-  const taking = setInterval(take, 300);
-  cleanups.push(() => clearInterval(taking));
-  return { created, interrupted, deleted, take };
+  const looking = setInterval(look, 300);
+  cleanups.push(() => clearInterval(looking));
+  return {
+    get created() {
+      return [...created.values()];
+    },
+    get interrupted() {
+      return [...interrupted.values()];
+    },
+    get deleted() {
+      return [...deleted.values()];
+    },
+    take() {
+      look();
+      for (const { seq, method, path, body, executed } of emulator.requests(0)) {
+        if (!executed || method === 'GET') continue;
+        const device = /\/devices\/([^/?]+)/.exec(path)?.[1];
+        const slot = device === undefined ? undefined : (slots.get(device) ?? device);
+        const asked = (body ?? {}) as Readonly<Record<string, unknown>>;
+        if (method === 'POST' && path.endsWith('/actions')) {
+          interrupted.set(seq, { slot: slot!, action: String(asked['type']) });
+        } else if (method === 'POST' && path.endsWith('/devices')) {
+          created.set(seq, `equinix/${String(asked['hardware_reservation_id'])}`);
+        } else if (method === 'DELETE' && slot !== undefined) deleted.set(seq, slot);
+      }
+    },
+  };
 }
 
 export interface Losses {
@@ -114,10 +127,14 @@ export function wrongsOf(
   const actions = interrupted.map(({ slot }) => slot);
   compare('interrupted', actions, (slot) => ordered('reboot', slot));
   compare('deleted', deleted, (slot) => ordered('deprovision', slot));
-  compare('created', created, (slot) => 1 + deleted.filter((each) => each === slot).length);
-  const reservations = world.emulator.devices().map(({ reservationId }) => reservationId);
-  for (const [slot, { length }] of Map.groupBy(reservations, (each) => each)) {
-    if (length > 1) wrongs.push(`${slot}: ${length} devices`);
+  const there = world.emulator.devices().map(({ reservationId }) => `equinix/${reservationId}`);
+  for (const slot of new Set([...created, ...there])) {
+    const [made, gone, now] = [created, deleted, there].map(
+      (all) => all.filter((each) => each === slot).length,
+    ) as [number, number, number];
+    if (now > 1 || made - gone !== now) {
+      wrongs.push(`${slot}: created ${made} times, deleted ${gone} times, ${now} there`);
+    }
   }
   return wrongs;
 }

@@ -109,6 +109,8 @@ export function createOperator(
       const answer = await post(unit, body, asked.key, 'wait=5').catch(() => null);
       const text = await answer?.text().catch(() => null);
       if (!answer || typeof text !== 'string' || answer.status >= 500) return false;
+      // An older version says this while it begins, too: it does not know all machines yet.
+      if (answer.status === 404) return false;
       if (!answer.ok) throw new Error(`${answer.status} ${text}`);
       asked.acknowledgedAtMs = Date.now();
       return (JSON.parse(text) as { state: string }).state === 'done';

@@ -13,25 +13,26 @@ export interface OldVersion {
 }
 
 const git = (...args: readonly string[]): string =>
-  execFileSync('git', ['-C', root, ...args], { encoding: 'utf8', maxBuffer: 1 << 28 }).trim();
+  execFileSync('git', ['-C', root, ...args], {
+    ...{ encoding: 'utf8', maxBuffer: 1 << 28, stdio: 'pipe' },
+  }).trim();
 const MIGRATIONS = 'src/adapters/bmdb/schema/migrations';
 
 /**
- * Takes it from this checkout's history.
- * @throws {Error} the history is not there, or its packages are others than those installed here.
+ * Takes it from this checkout's history, and its packages from the registry if they are others.
+ * @throws {Error} the history is not there.
  */
 export function checkOutOld(dir: string): OldVersion {
   const known = sqlFiles(DIRECTORY);
   const newest = known.at(-1)!;
   const commit = parentOf(newest);
-  if (git('diff', '--name-only', commit, 'HEAD', '--', 'package-lock.json') !== '') {
-    throw new Error(`the version ${commit} needs other packages: install them for it`);
-  }
   const home = join(dir, 'old');
   mkdirSync(home);
   const archive = execFileSync('git', ['-C', root, 'archive', commit], { maxBuffer: 1 << 29 });
   execFileSync('tar', ['-x', '-C', home], { input: archive });
-  symlinkSync(join(root, 'node_modules'), join(home, 'node_modules'));
+  if (git('diff', '--name-only', commit, 'HEAD', '--', 'package-lock.json') === '') {
+    symlinkSync(join(root, 'node_modules'), join(home, 'node_modules'));
+  } else execFileSync('npm', ['ci'], { cwd: home, stdio: 'pipe' });
   execFileSync(process.execPath, ['scripts/build-page.ts', '--lenient'], { cwd: home });
   const old = sqlFiles(join(home, MIGRATIONS));
   if (old.includes(newest)) throw new Error(`the version ${commit} knows ${newest}, too`);

@@ -2,7 +2,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -13,7 +13,7 @@ import { chooseAccount } from '../../src/adapters/bmdb/embedded/postgres-binarie
 import { takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { WAIT } from '../e2e/commands.ts';
 import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
-import { descendantsOf, signalAll } from './processes.ts';
+import { descendantsOf, mentioning, signalAll } from './processes.ts';
 
 const run = promisify(execFile);
 
@@ -22,7 +22,6 @@ export type Replication = 'strict' | 'asynchronous';
 
 const BIN = process.env['SHEPHERD_TEST_POSTGRES_BIN'] ?? '/usr/lib/postgresql/15/bin';
 const SCOPE = 'bmdb';
-const NODES = 3;
 /** Seconds. Shorter than Patroni's defaults, in the same proportion. */
 const PATRONI_TIMES = { ttl: 10, loop_wait: 1, retry_timeout: 3 };
 
@@ -111,7 +110,7 @@ export async function startPatroni(dir: string, mode: Replication): Promise<Patr
     return /^\d/.test(version?.etcdcluster ?? '');
   }, WAIT);
 
-  const node = async (number: number): Promise<PatroniNode & { readonly rest: string }> => {
+  const node = async (number: number) => {
     const name = `node${number}`;
     const [port, restPort] = [await takeFreePort(taken), await takeFreePort(taken)];
     const proxies = await Promise.all(
@@ -148,8 +147,8 @@ export async function startPatroni(dir: string, mode: Replication): Promise<Patr
     if (account) chownSync(file, account.uid, account.gid);
     let child: ChildProcess | null = null;
     const every = () => {
-      const server = postmasterOf(join(home, 'data'));
-      const roots = [...(child?.pid === undefined ? [] : [child.pid]), ...server];
+      const servers = mentioning(join(home, 'data'));
+      const roots = [...(child?.pid === undefined ? [] : [child.pid]), ...servers];
       return [...roots, ...descendantsOf(roots)];
     };
     const kill = () => {
@@ -158,20 +157,27 @@ export async function startPatroni(dir: string, mode: Replication): Promise<Patr
       signalAll(all, 'SIGKILL');
     };
     cleanups.push(kill);
+    const begin = () => {
+      const started = start(name, '/usr/bin/patroni', [file]);
+      started.on('exit', (code) => {
+        if (child === started) surprises.push(`${name} ended with ${code}`);
+      });
+      child = started;
+    };
     return {
       name,
       port,
       rest: `http://${at(restPort)}`,
-      start() {
-        const started = start(name, '/usr/bin/patroni', [file]);
-        started.on('exit', (code) => {
-          if (child === started) surprises.push(`${name} ended with ${code}`);
-        });
-        child = started;
-      },
+      start: begin,
       kill,
-      freeze: (on) => signalAll(every(), on ? 'SIGSTOP' : 'SIGCONT'),
-      isolate: (on) => proxies.forEach((each) => (on ? each.hold() : each.release())),
+      freeze: (on: boolean) => signalAll(every(), on ? 'SIGSTOP' : 'SIGCONT'),
+      isolate: (on: boolean) => proxies.forEach((each) => (on ? each.hold() : each.release())),
+      /** Makes a standby anew, from its primary. */
+      renew() {
+        kill();
+        rmSync(join(home, 'data'), { recursive: true, force: true, maxRetries: 5 });
+        begin();
+      },
     };
   };
   const nodes = [await node(1), await node(2), await node(3)];
@@ -203,16 +209,31 @@ export async function startPatroni(dir: string, mode: Replication): Promise<Patr
     }, WAIT);
   const superuser = (on: PatroniNode, name: string) =>
     urlOf('postgres', [on], name).replace(/\?.*/, '');
+  /** Whether a standby is where its primary has not been yet. */
+  const isAhead = async (standby: PatroniNode, lsn: string): Promise<boolean> => {
+    const text = 'SELECT pg_last_wal_replay_lsn() > $1::pg_lsn AS ahead';
+    const found = await ask(superuser(standby, 'postgres'), text, [lsn]).catch(() => []);
+    return found[0]?.ahead === true;
+  };
   const whole = async () => {
+    const looks = new Map<PatroniNode, number>();
     await vi.waitUntil(async () => {
       const on = await primary();
       if (!on) return false;
-      const found = await ask(
+      const [now] = await ask(
         superuser(on, 'postgres'),
-        `SELECT 1 FROM pg_stat_replication WHERE state = 'streaming' AND application_name = ANY ($1)`,
-        [nodes.map(({ name }) => name)],
+        `SELECT pg_current_wal_lsn() AS lsn, ARRAY(SELECT application_name
+           FROM pg_stat_replication WHERE state = 'streaming') AS names`,
       ).catch(() => []);
-      if (found.length < NODES - 1) return false;
+      if (!now) return false;
+      const apart = nodes.filter((each) => each !== on && !now.names.includes(each.name));
+      for (const each of apart) {
+        looks.set(each, (await isAhead(each, now.lsn)) ? (looks.get(each) ?? 0) + 1 : 0);
+        if (looks.get(each)! < STRAY_LOOKS) continue;
+        looks.clear();
+        each.renew();
+      }
+      if (apart.length > 0) return false;
       if (mode !== 'strict') return true;
       // Only a node that Patroni has noted as synchronous can take over.
       const answers = await Promise.all(nodes.map(({ rest }) => statusOf(rest, '/synchronous')));
@@ -293,6 +314,12 @@ const bootstrapOf = (mode: Replication) => ({
   ],
 });
 
+/**
+ * Cut off while it shuts down, Patroni 3.0.2 can begin twice in one data directory and copy its
+ * primary into it meanwhile. Such a standby would wait until its primary has written as much as it.
+ */
+const STRAY_LOOKS = 100;
+
 /** A frozen node does not answer. */
 const LOOK_MS = 2_000;
 
@@ -304,15 +331,6 @@ const statusOf = (rest: string, path: string): Promise<number | null> =>
     },
     () => null,
   );
-
-function postmasterOf(data: string): number[] {
-  const file = join(data, 'postmaster.pid');
-  if (!existsSync(file)) return [];
-  const pid = Number.parseInt(readFileSync(file, 'utf8'), 10);
-  // A file that an earlier server left may name any process by now.
-  const command = `/proc/${pid}/cmdline`;
-  return existsSync(command) && readFileSync(command, 'utf8').includes(data) ? [pid] : [];
-}
 
 async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;

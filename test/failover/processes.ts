@@ -14,6 +14,12 @@ export function descendantsOf(roots: readonly number[]): number[] {
   return roots.flatMap(below);
 }
 
+/** The processes with this text in their command line. */
+export const mentioning = (text: string): number[] =>
+  globSync('/proc/[0-9]*/cmdline')
+    .filter((file) => read(file).includes(text))
+    .map((file) => Number(file.split('/')[2]));
+
 /** Parents first, so that none replaces a child. */
 export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {

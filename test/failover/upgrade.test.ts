@@ -63,9 +63,9 @@ test('upgrades two daemons one after the other, twenty times, and back', async (
     },
   });
   const operator = createOperator(stage, random);
+  const deeds = createDeeds(stage.world, cleanups);
   await allRun(stage, operator);
   operator.slots = (await operator.machines(stage.units[0]!)).map(({ slot }) => slot).toSorted();
-  const deeds = createDeeds(stage.world, cleanups);
   const watch = watchMachines(stage, operator);
   const load = operator.begin();
 

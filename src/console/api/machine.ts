@@ -13,18 +13,20 @@ import { described, read, type Api } from './kit.ts';
 import { MachineSchema } from './machine-schema.ts';
 import { Problem } from './problem.ts';
 import { type MachineRowSchema, Milliseconds, named } from './schemas.ts';
+import { requireWhole } from './whole.ts';
 
 export const MachineParams = z.object({ provider: z.string(), slot: z.string() });
 
-/** @throws {Problem} the slot is empty, and no provider lists it. */
+/** @throws {Problem} the slot is empty, and no provider lists it; or it is not known yet. */
 export function requireMachine(
-  fleet: Pick<FleetView, 'entries'>,
+  fleet: Pick<FleetView, 'entries' | 'isWhole'>,
   params: z.output<typeof MachineParams>,
 ): MachineEntry {
   const name = slot(params.provider, params.slot);
   const entry = fleet.entries.get(name);
-  if (!entry) throw new Problem('not-found', `No machine has slot ${name}`);
-  return entry;
+  if (entry) return entry;
+  requireWhole(fleet);
+  throw new Problem('not-found', `No machine has slot ${name}`);
 }
 
 /** `machines/{provider}/{slot}`: one machine, whole. */

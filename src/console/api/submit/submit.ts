@@ -43,6 +43,7 @@ import type { Person } from '../../access/port.ts';
 import type { FleetView } from '../../port.ts';
 import { etagOf, machineRow } from '../machine.ts';
 import { Problem } from '../problem.ts';
+import { requireWhole } from '../whole.ts';
 import { foreseen, type Foreseen, type PreviewAnswer } from './answers.ts';
 import { namedFleet } from './known-fleet.ts';
 import {
@@ -101,6 +102,7 @@ export function createSubmission(deps: SubmissionDeps): Submission {
     },
     preview: (ask, asker) => previewOf(deps, ask, asker),
     async offers(name) {
+      requireWhole(deps.fleet);
       const fleet = namedFleet(deps.fleet, deps.providers);
       const found = byName(fleet, name, false);
       const machineId = found.machineId ?? found.entry?.rows[0]?.machineId ?? null;
@@ -143,6 +145,7 @@ function requireAtLarge(
   if ('pool' in ask) {
     const places = deps.fleet.pools().filter(({ pool }) => pool === ask.pool);
     if (places.some(({ balancer }) => (ask.balancer ?? balancer) === balancer)) return;
+    requireWhole(deps.fleet);
     const where = ask.balancer === null ? '' : ` at ${ask.balancer}`;
     const known = deps.fleet.pools().map(({ pool, balancer }) => `${pool} at ${balancer}`);
     const there = known.join(', ') || 'none';
@@ -152,6 +155,7 @@ function requireAtLarge(
   if (misfit !== null) throw new Problem('malformed', misfit);
   const scope = 'provider' in ask ? ask.provider : ask.scope;
   if (scope === 'fleet') return;
+  requireWhole(deps.fleet);
   named(() => requireProvider(namedFleet(deps.fleet, deps.providers), scope));
 }
 
@@ -259,6 +263,7 @@ function meant(
 ): Selected[] {
   const wish = wishOf(ask);
   requireFuture(wish, deps.nowMs());
+  requireWhole(deps.fleet);
   const selector = selectorOf(ask);
   const names = namedFleet(deps.fleet, deps.providers);
   const selected = machinesMeant(names, wish, selector);

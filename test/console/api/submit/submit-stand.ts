@@ -80,6 +80,7 @@ export async function createSubmissionStand() {
     },
     facts: (slot: Slot) => facts.get(slot),
     isElsewhere: () => false,
+    isWhole: () => stand.isWhole,
   } as unknown as FleetView;
   const app = Fastify();
   const stand: {
@@ -87,7 +88,9 @@ export async function createSubmissionStand() {
     asker: Person;
     /** Capabilities of providers; null: unknown here. */
     means: ProviderMeans | null;
-  } = { asker: person(), means: null };
+    /** Whether all machines are known. */
+    isWhole: boolean;
+  } = { asker: person(), means: null, isWhole: true };
   app.decorateRequest('person');
   app.addHook('onRequest', async (request) => {
     request.person = stand.asker;

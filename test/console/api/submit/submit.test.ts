@@ -124,6 +124,24 @@ test('an order is refused for a machine that lacks the means, and not for its ne
   expect((await s.ask(reboot(2))).status).toBe(202);
 });
 
+test('a machine that is not known yet is not said to be gone', async () => {
+  s.isWhole = false;
+  const early = [
+    s.ask(reboot(1)),
+    s.ask({ ...hold, selector: { all: true }, expectCount: 1 }),
+    s.ask({ verb: 'freeze', scope: 'third', reason }),
+    s.get('machines/metal/slot-1/verbs'),
+  ];
+  for (const { status, headers } of await Promise.all(early)) {
+    expect([status, headers['retry-after']]).toEqual([503, '1']);
+  }
+  expect((await s.ask({ verb: 'freeze', scope: 'fleet', reason })).status).toBe(202);
+  s.isWhole = true;
+  expect((await s.ask(reboot(1))).status).toBe(404);
+  await fleetOf(1);
+  expect((await s.ask(reboot(1))).status).toBe(202);
+});
+
 describe('a key', () => {
   test('V39: stores one of two simultaneous requests, and tells the other that it is being filed', async () => {
     await fleetOf(3);
