@@ -72,9 +72,7 @@ export const MachineSchema = named(
     reservationId: text.nullable(),
     adopted: z
       .boolean()
-      .describe(
-        'The machine existed before: it is never installed, and its give-back only lets go of it.',
-      ),
+      .describe('The machine existed before Shepherd: its give-back only lets go of it.'),
     plan: text.nullable(),
     status: z.enum(PROVIDER_STATUSES).nullable().describe('Status at the provider.'),
     power: z.enum(['on', 'off', 'unknown']),

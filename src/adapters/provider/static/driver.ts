@@ -7,6 +7,7 @@ import {
   inventorySettings,
   LETTING_GO,
 } from '../../driver-kit/inventory/inventory.ts';
+import { complaintsAboutInstaller } from '../redfish/install/installer-files.ts';
 import { selfInstallSettings } from '../redfish/settings.ts';
 import { parserFor } from './entries.ts';
 import { complaintsAboutResets, resetsSettings } from './resets/settings.ts';
@@ -52,6 +53,7 @@ export const staticDriver: Driver<z.output<ReturnType<typeof settings>>> = {
     ),
   check: async (own, { hostKeyPolicy }) => [
     ...complaintsAboutResets(own.resets),
+    ...complaintsAboutInstaller(own.install?.installer),
     ...(await complaintsAboutInventory(own.inventory, parserFor(own), hostKeyPolicy)),
   ],
   // The machines may be anywhere, and the list can give a key.

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { redfishDriver } from '../../../../src/adapters/provider/redfish/driver.ts';
+import type { Settings } from '../../../../src/adapters/provider/redfish/settings.ts';
 import { parseInventory as parseStatic } from '../../../../src/adapters/provider/static/entries.ts';
 import { targetOf } from '../../../../src/adapters/driver-kit/inventory/entries.ts';
 import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
@@ -39,6 +40,22 @@ test.each([
   const complaints = await redfishDriver.check!(settings, { hostKeyPolicy: 'tofu' });
   expect(complaints[0]).toMatchObject({ key: 'inventory', message: expect.stringMatching(text) });
   expect(rack.fake.requests()).toEqual([]);
+});
+
+test('the check warns of an installer that is not there', async () => {
+  const { settings } = await startRack();
+  const directory = await mkdtemp(join(tmpdir(), 'redfish-installer-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  for (const name of ['linux', 'initrd', 'arguments']) await writeFile(join(directory, name), '');
+  const install = { installer: directory } as Settings['install'];
+  const check = async () =>
+    (await redfishDriver.check!({ ...settings, install }, { hostKeyPolicy: 'tofu' }))[0];
+  expect(await check()).toEqual({
+    ...{ key: 'install', isWarning: true },
+    message: expect.stringContaining(`${directory}, which has no installer.iso; run`),
+  });
+  await writeFile(join(directory, 'installer.iso'), '');
+  expect((await check())?.key).not.toBe('install');
 });
 
 test('vector 2: changes nothing on a BMC with two systems and none named, and lists them all', async () => {

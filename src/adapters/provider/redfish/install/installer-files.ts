@@ -1,8 +1,9 @@
-import { createReadStream, readFileSync } from 'node:fs';
+import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { ProviderError } from '../../../../domain/errors.ts';
+import type { SettingComplaint } from '../../port.ts';
 
 /** Files of `shepherd redfish build-iso`, as installers request them. */
 export const INSTALLER_FILES = ['installer.iso', 'linux', 'initrd'] as const;
@@ -12,6 +13,17 @@ export type InstallerFile = (typeof INSTALLER_FILES)[number];
 export const ARGUMENTS_FILE = 'arguments';
 /** kexec with its libraries, for machines that do not have it. */
 export const KEXEC_FILE = 'kexec.tgz';
+
+/** What a directory lacks of an installer, for the check of a configuration. */
+export function complaintsAboutInstaller(directory: string | undefined): SettingComplaint[] {
+  const lacking = [...INSTALLER_FILES, ARGUMENTS_FILE].filter(
+    (name) => directory !== undefined && !existsSync(join(directory, name)),
+  );
+  const message =
+    `names the installer ${directory}, which has no ${lacking.join(', ')}; run ` +
+    `shepherd redfish build-iso ${directory}`;
+  return lacking.length > 0 ? [{ key: 'install', message, isWarning: true }] : [];
+}
 
 const KEY = 'shepherd.seed=';
 const URL_LENGTH_MAX = 240;
