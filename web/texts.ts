@@ -364,7 +364,7 @@ export const texts = {
     backoff: (process: string) => `next try: ${process}`,
     shelf: 'in cooldown (its creation failed)',
     facts: 'Facts and keys',
-    adopted: 'it existed before: its give-back only lets go of it',
+    adopted: 'it existed before Shepherd; a give-back only lets go of it',
     labels: {
       providerId: 'Provider id',
       reservationId: 'Reservation',

@@ -73,7 +73,7 @@ export async function sim(options: SimOptions): Promise<void> {
   const ends = { stop: () => stopping.abort(), abandon: () => world?.abandon() };
   await withTerminal(options.json ? 'warn' : 'info', ends, async ({ live, log }) => {
     // A kept fleet keeps its size.
-    const spares = options.chaos && options.dataDir === undefined ? 1 : 0;
+    const spares = options.chaos && !options.adopt && options.dataDir === undefined ? 1 : 0;
     const given = { ...options, spares, pool: { needsHaproxy: false }, log };
     world = await openWorldOn(kindOf(options), given);
     try {

@@ -16,8 +16,8 @@ const setId = (text: string): string => {
 const TEST_HELP = `
 The test creates a machine, looks at it, changes it and destroys it, and cleans up whatever happens. It
 touches only devices of its own instance set. Give the test its own values for settings that belong to one
-instance set, such as the label of an SSH key. A driver that cannot create machines is tested on one
-machine of its inventory.
+instance set, such as the label of an SSH key. With --reservation and the ID of an adopted server, and
+with a driver that cannot create machines, the test uses that machine of the list and creates none.
 
 Exit status: 0 passed, 1 failed, 2 wrong usage or configuration, 3 passed but something was left
 behind, 130 interrupted.`;

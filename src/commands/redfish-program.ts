@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { UsageError } from '../domain/errors.ts';
 import { createSecret } from '../settings/secret.ts';
@@ -68,6 +69,9 @@ const BUILD_HELP = `
 The directory gets installer.iso, linux and initrd, and kexec if it is installed here. Set providers.<name>.install.installer to it. The
 kernel is Debian's, from --deb or from this system. Nothing needs root.`;
 
+const NO_KEXEC =
+  'no kexec.tgz, which machines without kexec need to reinstall themselves; on Debian: apt-get install kexec-tools';
+
 function addBuild(redfish: Command): void {
   const building = redfish
     .command('build-iso')
@@ -88,7 +92,11 @@ function addBuild(redfish: Command): void {
       });
       const lines = files.map(({ path, sizeBytes }) => `${path}  ${Math.ceil(sizeBytes / 1e6)} MB`);
       const lack = missing.length > 0 ? [`not in this kernel: ${missing.join(', ')}`] : [];
-      const text = [`kernel ${kernel}`, ...lack, ...lines].join('\n');
+      const next = [
+        ...(files.some(({ path }) => path.endsWith('.tgz')) ? [] : [NO_KEXEC]),
+        `next: set providers.<name>.install.installer to ${resolve(directory)}`,
+      ];
+      const text = [`kernel ${kernel}`, ...lack, ...lines, ...next].join('\n');
       process.stdout.write(`${json ? jsonLine({ kernel, files, missing }).trimEnd() : text}\n`);
     });
   examples(

@@ -301,8 +301,11 @@ test('B4: static without a key follows its policy, by default strict', async () 
 
 test('static tests the machine chosen by its id', async () => {
   const { section, ssh } = await listOf('none');
-  const wrong = await runToPass(section, { ssh, reservation: 'rack-9' });
-  expect(skippedIn(wrong)).toMatchObject({ existing: 'the inventory has no such machine' });
+  const wrong = await runTest(section, { ssh, reservation: 'rack-9' });
+  expect(wrong.exitCode).toBe(1);
+  expect(resultOf(wrong.report, 'existing')).toMatchObject({
+    ...{ outcome: 'failed', message: 'the inventory has no such machine' },
+  });
   const known = { ...section, hostKeyPolicy: 'tofu' };
   const right = await runToPass(known, { ssh, reservation: 'rack-1', only: ['boot'] });
   expect(resultOf(right, 'existing').message).toBe('rack-1');

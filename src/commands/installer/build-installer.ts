@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import {
+  accessSync,
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -72,11 +74,13 @@ const OUTPUT_MAX_BYTES = 256 * 1024 * 1024;
  */
 export async function buildInstaller(options: InstallerOptions): Promise<Installer> {
   const { directory, deb, env = process.env } = options;
+  if (deb !== null && !existsSync(deb)) throw new UsageError(`there is no file ${deb}`);
+  makeWritable(directory);
   const programs = requirePrograms(deb === null ? [] : ['dpkg-deb'], env);
   const work = mkdtempSync(join(tmpdir(), 'shepherd-installer-'));
   try {
     if (deb !== null) run(['dpkg-deb', '-x', deb, join(work, 'root')]);
-    const kernel = kernelBelow(deb === null ? options.root : join(work, 'root'));
+    const kernel = deb === null ? kernelBelow(options.root) : kernelBelow(join(work, 'root'), deb);
     const { missing, entries } = modulesOf(kernel, {
       ...options,
       work,
@@ -96,7 +100,6 @@ export async function buildInstaller(options: InstallerOptions): Promise<Install
         ]),
       ),
     );
-    mkdirSync(directory, { recursive: true });
     const boot = join(work, 'iso', 'boot');
     mkdirSync(join(boot, 'grub'), { recursive: true });
     for (const place of [boot, directory]) {
@@ -117,6 +120,15 @@ export async function buildInstaller(options: InstallerOptions): Promise<Install
     return { kernel: kernel.version, files, missing };
   } finally {
     rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function makeWritable(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true });
+    accessSync(directory, constants.W_OK);
+  } catch (cause) {
+    throw new UsageError(`the files cannot be written to ${directory}`, { cause });
   }
 }
 
@@ -157,8 +169,8 @@ interface Kernel {
   readonly root: string;
 }
 
-/** The newest kernel that has its modules. */
-function kernelBelow(root: string): Kernel {
+/** The newest kernel that has its modules. @param named how a message names the place. */
+function kernelBelow(root: string, named = root): Kernel {
   const boot = join(root, 'boot');
   const images = existsSync(boot)
     ? readdirSync(boot).filter((name) => name.startsWith('vmlinuz-'))
@@ -174,7 +186,7 @@ function kernelBelow(root: string): Kernel {
     if (modules !== undefined) return { version, image: join(boot, image), modules, root };
   }
   throw new UsageError(
-    `${root} has no kernel (boot/vmlinuz-VERSION) with modules (lib/modules/VERSION); run ` +
+    `${named} has no kernel (boot/vmlinuz-VERSION) with modules (lib/modules/VERSION); run ` +
       '"apt-get download $(apt-cache depends linux-image-amd64 | sed -n \'s/.*Depends: //p\')" ' +
       'and give the package by --deb',
   );

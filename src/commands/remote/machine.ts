@@ -139,7 +139,10 @@ function machineFacts(whole: MachineWhole): LabelledValue[] {
     ['slot', slot],
     ['machine', machineId ?? 'none'],
     ['recorded', told(createdAtMs, (at) => whenText(at, atMs))],
-    ['adopted', machine.adopted ? 'it existed before: its give-back only lets go of it' : null],
+    [
+      'adopted',
+      machine.adopted ? 'it existed before Shepherd; a give-back only lets go of it' : null,
+    ],
     ['conflict', conflict],
     ['state', `${state} · ${substate}`],
     ...whyFacts(explanation),

@@ -36,7 +36,10 @@ const existing: ConformanceStep = {
         (reservation === null || [id, reservationId].includes(reservation)) &&
         (plan === null || its === plan),
     );
-    if (machine === undefined) throw new StepSkipped('the inventory has no such machine');
+    if (machine === undefined) {
+      const none = 'the inventory has no such machine';
+      throw reservation === null ? new StepSkipped(none) : new StepFailed(none);
+    }
     assertOurs(machine);
     stage.found.machine = machine;
     const { id } = await stage.refresh();

@@ -70,7 +70,9 @@ export const MachineSchema = named(
     slotId: text,
     providerId: text.nullable(),
     reservationId: text.nullable(),
-    adopted: z.boolean().describe('The machine existed before: its give-back only lets go of it.'),
+    adopted: z
+      .boolean()
+      .describe('The machine existed before Shepherd: its give-back only lets go of it.'),
     plan: text.nullable(),
     status: z.enum(PROVIDER_STATUSES).nullable().describe('Status at the provider.'),
     power: z.enum(['on', 'off', 'unknown']),

@@ -99,7 +99,7 @@ const Entry = z.strictObject(
   {
     ...HOST_FIELDS,
     ID: idField(128),
-    Server: textOf("the vendor's name of the server"),
+    Server: textOf('the number or ID of the server at its vendor, in quotes'),
     Addr: HOST_FIELDS.Addr.optional(),
     VendorAddr: HOST_FIELDS.Addr.optional(),
     // The server existed before us, so nothing else proves its key.

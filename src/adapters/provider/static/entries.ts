@@ -57,7 +57,7 @@ export interface KnownNames {
 
 const PORT = { error: 'is not a port; give one from 1 to 65535' };
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
-const By = entryText('the name of one of resets of this provider', () => true);
+const By = entryText('the name of a reset of this provider', () => true);
 
 /** Keys of the object that a program gets, beside those of the entry. */
 const OUR_KEYS = ['action', 'id', 'addr'];
@@ -97,8 +97,8 @@ const resetField = (resets: KnownNames['resets']) =>
   z.looseObject({ By }, { error: 'is no object' }).transform((told, context): EntryReset => {
     const kind = resets.get(told.By);
     if (kind === undefined) {
-      const known = [...resets.keys()].join(', ') || 'it has none';
-      const message = `is ${show(told.By)}; give one of resets of this provider: ${known}`;
+      const known = [...resets.keys()].join(', ');
+      const message = `is ${show(told.By)}; ${known ? `give one of ${known}` : 'this provider has no resets'}`;
       context.addIssue({ code: 'custom', path: ['By'], message });
       return z.NEVER;
     }

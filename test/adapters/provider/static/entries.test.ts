@@ -120,11 +120,8 @@ test('reads how each machine is reset', () => {
 });
 
 test.each<[object[], string]>([
-  [
-    [{ By: 'ipmi' }],
-    'entry 1 ("r0"): Reset By is "ipmi"; give one of resets of this provider: old',
-  ],
-  [[{}], 'entry 1 ("r0"): Reset By is missing; give the name of one of resets'],
+  [[{ By: 'ipmi' }], 'entry 1 ("r0"): Reset By is "ipmi"; give one of old'],
+  [[{}], 'entry 1 ("r0"): Reset By is missing; give the name of a reset of this provider'],
   [[{ By: 'old' }], 'entry 1 ("r0"): Reset Addr is missing; give an address or a host name'],
   [[{ By: 'old', Addr: '-f/etc/passwd' }], 'Reset Addr is "-f/etc/passwd"'],
   [[{ By: 'old', Addr: 'a', Port: 0 }], 'Reset Port is not a port'],
@@ -152,7 +149,7 @@ test.each<[object[], string]>([
 
 test('refuses a Reset where the provider has none', () => {
   const message = complaint(() => parse(entry({ Reset: { By: 'old', Addr: 'a' } })));
-  expect(message).toContain('give one of resets of this provider: it has none');
+  expect(message).toContain('this provider has no resets');
 });
 
 test.each<[string, string]>([

@@ -88,8 +88,8 @@ export function complaintsAboutResets(
     if (file === null || find(file) !== null) return [];
     const help =
       kind === 'ipmi'
-        ? 'which is not installed; install Debian’s package ipmitool'
-        : 'which is not an executable file';
-    return [{ key: 'resets', message: `names ${name}, which runs ${file}, ${help}` }];
+        ? 'is not installed; install Debian’s package ipmitool'
+        : 'is not an executable file';
+    return [{ key: 'resets', message: `names ${name}, whose program ${file} ${help}` }];
   });
 }

@@ -42,9 +42,9 @@ describe('settings of resets', () => {
       {
         key: 'resets',
         message:
-          'names old, which runs ipmitool, which is not installed; install Debian’s package ipmitool',
+          'names old, whose program ipmitool is not installed; install Debian’s package ipmitool',
       },
-      { key: 'resets', message: 'names pdu, which runs /opt/pdu, which is not an executable file' },
+      { key: 'resets', message: 'names pdu, whose program /opt/pdu is not an executable file' },
     ]);
     expect(complaintsAboutResets(resets, () => '/there')).toEqual([]);
   });

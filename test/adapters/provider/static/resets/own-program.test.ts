@@ -107,8 +107,8 @@ test('the check finds a program that is not executable', async () => {
   const { at, settings } = stand();
   expect(await staticDriver.check!(settings, { hostKeyPolicy: 'tofu' })).toEqual([]);
   writeFileSync(at('script'), OUTLET);
-  expect([findProgram(at('script')), findProgram('sh'), findProgram('no-such-program')]).toEqual([
-    ...[null, '/usr/bin/sh', null],
+  expect([at('script'), at(''), 'sh', 'no-such-program'].map((file) => findProgram(file))).toEqual([
+    ...[null, null, '/usr/bin/sh', null],
   ]);
   rmSync(at('outlet'));
   expect(await staticDriver.check!(settings, { hostKeyPolicy: 'tofu' })).toMatchObject([
