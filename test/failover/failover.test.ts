@@ -14,6 +14,7 @@ import {
   allRun,
   MACHINES,
   openDirectory,
+  orphansOf,
   PERIOD_MS,
   setStage,
   type FailoverStage,
@@ -89,7 +90,8 @@ test.each(MODES)(
       await cluster.whole();
     }
     await load.stop();
-    await allRun(stage, operator);
+    const orphans = () => (mode === 'strict' ? 0 : orphansOf(stage).size);
+    await allRun(stage, operator, orphans);
     deeds.take();
     const losses = await lossesOf(stage, operator, cluster.sql);
     const wrongs = wrongsOf(stage, operator, deeds);
@@ -100,7 +102,7 @@ test.each(MODES)(
         seed: SEED,
         ...losses,
         ...{ created: deeds.created.length, deleted: deeds.deleted.length },
-        interrupted: deeds.interrupted.length,
+        ...{ interrupted: deeds.interrupted.length, orphans: orphans() },
         errors: stage.units.map(({ errors }) => errors.length),
         memory: stage.memory(),
         tookSeconds: seconds(performance.now() - begunAtMs),
