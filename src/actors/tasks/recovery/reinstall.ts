@@ -1,5 +1,5 @@
 import type { ShellSession } from '../../../adapters/ssh/port.ts';
-import { FleetError, HostKeyRejected, TimedOut } from '../../../domain/errors.ts';
+import { FleetError, HostKeyRejected, ProviderError, TimedOut } from '../../../domain/errors.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
 import { patienceOf } from '../../../domain/recovery/ladder.ts';
 import { connect, readBootId, required, requireOurs } from '../task.ts';
@@ -87,7 +87,8 @@ interface OldSystem {
  * the provider must prove the new key. Proof requires the provider's status Running, a changed boot
  * id, and a proved host.
  * @returns a function that probes once and returns the proof; null: none yet. It throws
- * {HostKeyRejected} if a new host is not the machine.
+ * {HostKeyRejected} if a new host is not the machine, and {ProviderError} if the provider was seen at
+ * work and says that it failed.
  */
 function createWatch(
   given: Recovering,
@@ -95,6 +96,7 @@ function createWatch(
 ): () => Promise<string | null> {
   const { signal } = given;
   let seenProvisioning = false;
+  let hasFailed = false;
   // Without a known old key, the old system may answer: only the provider at work tells.
   const isNewHost = (shell: ShellSession | null) =>
     hostKeyBefore === null ? seenProvisioning : shell?.hostKey !== hostKeyBefore;
@@ -116,11 +118,13 @@ function createWatch(
     try {
       const machine = await requireOurs(given);
       if (machine.status === 'Provisioning') seenProvisioning = true;
+      hasFailed = seenProvisioning && machine.status === 'ProvisioningFailedPermanent';
+      if (hasFailed) throw new ProviderError('permanent', 'the provider says that it failed');
       if (machine.status !== 'Running') return null;
       shell = await connect(given, machine);
       return await judge(machine, shell);
     } catch (error) {
-      if (signal.aborted || !(error instanceof FleetError)) throw error;
+      if (signal.aborted || hasFailed || !(error instanceof FleetError)) throw error;
       if (error instanceof HostKeyRejected && isNewHost(shell)) throw error;
       given.deps.log.debug({ slot: given.slot, err: error }, 'the new system does not answer yet');
       return null;

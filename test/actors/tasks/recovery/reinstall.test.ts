@@ -114,6 +114,16 @@ test.each([
   expect(stand.row().quarantine).toBeNull();
 });
 
+test('ends at once when the provider says that the installation failed', async () => {
+  reinstalling();
+  const fails = () => void (stand.status = 'ProvisioningFailedPermanent');
+  // A failure from before the request says nothing of it.
+  const { proved, result } = await during(fails, isInstalled, fails);
+  expect(proved).toEqual([false, false, true]);
+  expect(result).toMatchObject({ outcome: 'failed', failure: { code: 'permanent' } });
+  expect(recovery()).toMatchObject({ attempts: 1 });
+});
+
 test('treats a new host with another secret as a stranger', async () => {
   reinstalling();
   const { result } = await during(nothing, both(newSystem, showsAnother));
