@@ -156,12 +156,16 @@ test('makes names of at most 47 characters of [a-z0-9-], and rejects other ids a
 
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/hetzner-robot.md'), 'utf8');
 
-test('has a complete and valid configuration on its page, with every alarm of the driver', () => {
-  const [, text] = /```yaml\n([^]*?)```/.exec(page)!;
-  const { providers } = parse(text!) as { providers: Record<string, unknown> };
+test('has complete and valid configurations on its page, with every alarm of the driver', () => {
   const around = { env: { ROBOT_PASSWORD: 'x' }, baseDirectory: '/', checkFiles: false };
-  const read = providerSchema(around).parse(providers['robot']);
-  expect(read).toMatchObject({ driver: 'hetzner-robot', servers: [321, 322, 323], wipe: 'quick' });
+  const read = [...page.matchAll(/```yaml\n([^]*?)```/g)].map(([, text]) => {
+    const { providers } = parse(text!) as { providers: Record<string, unknown> };
+    return providerSchema(around).parse(providers['robot']);
+  });
+  expect(read).toMatchObject([
+    { driver: 'hetzner-robot', adopt: '/servers.json' },
+    { driver: 'hetzner-robot', servers: [321, 322, 323], wipe: 'quick' },
+  ]);
   const alarms = ['login-refused', 'installation-failed', 'rescue-host-key', 'unwiped-server'];
   for (const alarm of alarms) expect(page).toContain(`alarm \`${alarm}\``);
 });
