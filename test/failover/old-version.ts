@@ -20,7 +20,7 @@ const MIGRATIONS = 'src/adapters/bmdb/schema/migrations';
 
 /**
  * Takes it from this checkout's history, and its packages from the registry if they are others.
- * @throws {Error} the history is not there.
+ * @throws {Error} the checkout lacks the history before the newest migration.
  */
 export function checkOutOld(dir: string): OldVersion {
   const known = sqlFiles(DIRECTORY);

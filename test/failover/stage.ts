@@ -170,6 +170,7 @@ function createUnit(name: string, logFile: string, config: string, first?: strin
       // As `Restart=on-failure` and `RestartPreventExitStatus=2`.
       if (code === 0 || code === 2) return;
       restarts += 1;
+      // If it cannot start it exits, which is counted above and leads here again.
       setTimeout(() => void (now === null && begin().catch(() => undefined)), RESTART_MS).unref();
     });
     mine.addresses = await command.started();

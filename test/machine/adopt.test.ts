@@ -72,7 +72,7 @@ test.runIf(hasMachines)(
     );
     expect(news()).toEqual({ resets: [], boots: 0 });
 
-    // A frozen machine does not heed the mild request, also when the daemon dies after it.
+    // A frozen machine ignores the graceful request. The daemon is killed after it.
     await runsAgainAfter(async () => {
       await machine.on!.freeze();
       await daemon.becomes(

@@ -14,7 +14,7 @@ export interface MachineOptions {
   readonly disk: string;
   /** Booted first, if given. */
   readonly cd?: string | undefined;
-  /** Of this computer, for the machine's SSH server. */
+  /** Port of this computer that leads to the machine's SSH server. */
   readonly sshPort: number;
   readonly uefi: boolean;
 }

@@ -48,7 +48,7 @@ export interface Installer {
   readonly missing: readonly string[];
 }
 
-/** Programs and files, and the Debian packages that have them. */
+/** The Debian package of each program or file that is needed. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   busybox: 'busybox-static',
   zstd: 'zstd',

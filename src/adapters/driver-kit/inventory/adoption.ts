@@ -18,7 +18,7 @@ import { createInventory, createSource } from './inventory.ts';
 /**
  * Servers of a vendor that already run something. A list names them, and is the mark of ownership:
  * nothing at the vendor is changed to mark them. They are watched and reset; they are never
- * installed, wiped or given back.
+ * reinstalled, wiped or given back.
  */
 
 /** A server as the vendor reports it. */

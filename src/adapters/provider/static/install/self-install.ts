@@ -247,7 +247,8 @@ export function createSelfInstall(parts: SelfInstallParts, context: DriverContex
     { call, show }: { readonly call: CallOptions; readonly show: () => DriverMachine },
   ): Promise<OperationRef> {
     const { signal } = call;
-    // The machine tries to reach it. Another daemon of this computer may have the port.
+    // The machine tries to reach it. If another daemon of this computer has the port, that one serves;
+    // the server logs a failure itself.
     await server.url().catch(() => undefined);
     const old = await claims.of(entry.id, signal);
     if (old && (old.set !== instanceSetId || old.result === null)) {
@@ -358,7 +359,7 @@ export function createSelfInstall(parts: SelfInstallParts, context: DriverContex
         failed: isFailed,
       };
     },
-    /** No installation is in progress, as far as the last listing knows. */
+    /** Whether no installation was in progress at the last listing. */
     isIdle: ({ id }: InventoryEntry): boolean => ourClaim(id)?.result !== null,
     /** Whether the inventory's host key belongs to the system before. */
     isRenewed: async (entry: InventoryEntry, signal: AbortSignal): Promise<boolean> =>

@@ -38,7 +38,7 @@ export interface SwitchedEntry<Reset> extends Host {
   readonly reset: Reset;
 }
 
-/** What a means knows about a machine; it overrides what the list says. */
+/** What a BMC or program says of a machine. It overrides the list. */
 export type MeansView = Partial<DriverMachine>;
 
 export const viewOf = (power: Power): MeansView => ({
@@ -68,7 +68,7 @@ export interface ResetMeans<Entry> {
 }
 
 const TOGETHER_MAX = 16;
-/** A caller that reads a machine twice gets the same answer for this long. */
+/** For this long, the power that was read last is the answer. */
 const FRESH_MS = 5_000;
 /** After a failure the power counts as unknown for this long, and is not read. */
 const REST_MS = 30_000;
