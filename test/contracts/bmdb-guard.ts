@@ -166,6 +166,18 @@ export function guardContract(s: BmdbStage): void {
       expect(silent).toHaveLength(6);
     });
 
+    it('does not count a machine that an order interrupts', async () => {
+      await guarded();
+      const [ordered, other] = [await heard(0), await heard(0), await heard(0)];
+      const key = await order(ordered);
+      const work = await claim(ordered);
+      await work.note({ ...ASKED, order: key });
+      await s.h.pass(11 * MINUTE);
+      await beat(other);
+      expect((await assess()).changes).toEqual([]);
+      expect(await countsOf('fleet')).toMatchObject({ silent: 2, newlySilent: 1, quiet: 1 });
+    });
+
     it('freezes the fleet and thaws it when all machines have been back for a while', async () => {
       await guarded();
       const id = await dead();

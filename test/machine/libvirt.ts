@@ -89,6 +89,7 @@ const domainOf = ({ identity, path, disk, sshPort }: MachineOptions): string => 
     <memballoon model='none'/>
   </devices>
   <qemu:commandline>
+    <qemu:env name='SHEPHERD_TEST_RUN' value='${process.env['SHEPHERD_TEST_RUN']}'/>
     <qemu:arg value='-netdev'/>
     <qemu:arg value='user,id=net,hostfwd=tcp:127.0.0.1:${sshPort}-:22'/>
     <qemu:arg value='-device'/>

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -19,9 +20,17 @@ test('B5: ends what a run has left when the run is gone, and nothing else', asyn
     (id) => `MARK_${id.replaceAll('-', '_')}`,
   );
   const wait = 'setInterval(() => undefined, 1000)';
-  const daemon = start(wait, ours!);
+  // Its child has another environment and is stopped.
+  const forked = `spawn('sleep', ['1d'], { env: {}, stdio: 'ignore' })`;
+  const stopped = `const { pid } = require('node:child_process').${forked}`;
+  const daemon = start(
+    `${wait}; ${stopped}; process.kill(pid, 'SIGSTOP'); console.log(pid)`,
+    ours!,
+  );
   const other = start(wait, theirs!);
-  await Promise.all([daemon.up, other.up]);
+  const [[said]] = await Promise.all([daemon.up, other.up]);
+  const child = Number.parseInt(String(said), 10);
+  expect(isAlive(child)).toBe(true);
   const reaper = spawn(process.execPath, [REAPER, `${ours}=yes`], {
     stdio: ['pipe', 'ignore', 'inherit'],
   });
@@ -31,12 +40,18 @@ test('B5: ends what a run has left when the run is gone, and nothing else', asyn
     reaper.stdin.end();
     expect(await daemon.ended).toEqual([null, 'SIGTERM']);
     expect(await reaped).toEqual([0, null]);
+    expect(isAlive(child)).toBe(false);
     expect(other.child.exitCode ?? other.child.signalCode).toBeNull();
   } finally {
     for (const child of [daemon.child, other.child, reaper]) child.kill('SIGKILL');
     await other.ended;
   }
 });
+
+function isAlive(pid: number): boolean {
+  const path = `/proc/${pid}/stat`;
+  return existsSync(path) && !/^\d+ \(.*\) Z/s.test(readFileSync(path, 'utf8'));
+}
 
 test('knows every process of a run', () => {
   expect(process.env['SHEPHERD_TEST_RUN']).toMatch(/^[0-9a-f-]{36}$/);

@@ -51,9 +51,12 @@ export interface GuardCounts {
   readonly started: number;
   /** Lost machines, and machines lost at the freeze without three heartbeats in a row since. */
   readonly silent: number;
-  /** Machines lost within `newForMs` and since an operator's last thaw. */
+  /**
+   * Machines lost within `newForMs` and since an operator's last thaw, except those that an order
+   * interrupts.
+   */
   readonly newlySilent: number;
-  /** Newly silent machines and late machines (two periods without a heartbeat). */
+  /** Newly silent and late machines (two periods without a heartbeat), except the same. */
   readonly quiet: number;
   /** Machines that agent start cannot reach or log in to, since an operator's last thaw. */
   readonly unreachable: number;

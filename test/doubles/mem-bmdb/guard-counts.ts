@@ -80,8 +80,10 @@ function tellOf(machine: GuardedMachine, provider: string, counting: GuardCounti
   const { nowMs, loss, rows } = counting;
   const heartbeat = currentHeartbeat(row);
   const lost = isLost(row, nowMs, loss);
+  const isOrdered = row.permit && row.recovery?.orderKey != null;
   const isLate =
     !lost &&
+    !isOrdered &&
     heartbeat !== null &&
     nowMs > heartbeat.atMs + 2 * loss.periodMs &&
     !isInstalling(row, counting);
@@ -93,7 +95,7 @@ function tellOf(machine: GuardedMachine, provider: string, counting: GuardCounti
   };
   return {
     isSilent: (scope: string) => lost || isBack(scope),
-    isNew: lost && isNewlyLost(lostAtMs(row, loss)!, provider, counting),
+    isNew: lost && !isOrdered && isNewlyLost(lostAtMs(row, loss)!, provider, counting),
     isLate,
   };
 }

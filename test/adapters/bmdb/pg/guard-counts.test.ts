@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type pg from 'pg';
 import { expect, it } from 'vitest';
@@ -10,7 +11,7 @@ import { countGuarded } from '../../../doubles/mem-bmdb/guard-counts.ts';
 import type { GuardedMachine } from '../../../doubles/mem-bmdb/guard-counts.ts';
 import { calmRow, DEFAULT_GUARD, FLEET } from '../../../../src/domain/recovery/guard-judgement.ts';
 import type { GuardCounts, Ingest } from '../../../../src/domain/recovery/guard-judgement.ts';
-import { machineRow, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
+import { ladderOn, machineRow, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { casesAround, holdOf } from './eligibility-cases.ts';
 import type { EligibilityCase } from './eligibility-cases.ts';
 import { momentStand } from './moment-stand.ts';
@@ -131,6 +132,7 @@ function everyKind(nowMs: number): GuardScene {
     ],
   };
   const unreachable = { unreachableSinceMs: at(29) };
+  const recovery = ladderOn('rebooting', { orderKey: randomUUID() });
   const held = { kind: 'no-start', untilMs: null } as const;
   const heldRow = machine('held', waiting).row;
   return {
@@ -138,6 +140,7 @@ function everyKind(nowMs: number): GuardScene {
       machine('silent', started(at(41))),
       machine('newly silent', started(at(11))),
       machine('late', started(at(4))),
+      machine('rebooted by order', { ...started(at(11)), permit: true, recovery }),
       machine('back', started(nowMs), { unbroken: { sinceMs: at(1), count: 1 } }),
       machine('unreachable', waiting, unreachable),
       { ...machine('held', {}), row: heldRow, ...unreachable, hold: holdOf(heldRow, held) },
@@ -157,7 +160,7 @@ const sorted = (counts: readonly GuardCounts[]) =>
   counts.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
 
 it('counts in SQL what the domain counts', async () => {
-  const met = { silent: 0, newlySilent: 0, quiet: 0, unreachable: 0, back: 0, held: 0 };
+  const met = { silent: 0, newlySilent: 0, quiet: 0, unreachable: 0, back: 0, held: 0, ordered: 0 };
   const sampled = Date.now();
   await fc.assert(
     fc.asyncProperty(scenes(sampled), (scene) =>
@@ -189,6 +192,12 @@ it('counts in SQL what the domain counts', async () => {
         const plain = countGuarded(scene.machines, { ...counting, rows: unfrozen, ingest });
         met.back += expected[0]!.silent - plain[0]!.silent;
         const free = countGuarded(scene.machines, { ...counting, ...scene, holds: [] });
+        const unordered = scene.machines.map((each) => ({
+          ...each,
+          row: { ...each.row, permit: false },
+        }));
+        const all = countGuarded(unordered, { ...counting, rows: scene.rows, ingest });
+        met.ordered += all[0]!.quiet - expected[0]!.quiet;
         met.held += free[0]!.unreachable - expected[0]!.unreachable;
       }),
     ),

@@ -31,12 +31,16 @@ interface Counting {
   readonly lost: string;
 }
 
+/** Machines that an operator's order interrupts: their silence is no news. */
+const ORDERED = `SELECT e.machine_id FROM recovery_permits e
+  JOIN machine_recovery l ON l.machine_id = e.machine_id AND l.order_key IS NOT NULL`;
+
 /** CTE `judged`: each machine as the guard sees it. */
 const judged = ({ loss, policy, from, up, lost }: Counting) => `
   fleet AS MATERIALIZED (
     SELECT f.frozen_at, f.thawed_at FROM fleet_guard f WHERE f.scope = '${FLEET}'
   ), seen AS (
-    SELECT p.provider, a.agent_started_at, h.unbroken_since,
+    SELECT p.provider, p.machine_id IN (${ORDERED}) AS ordered, a.agent_started_at, h.unbroken_since,
       CASE WHEN b.machine_id IS NOT NULL AND a.machine_id IS NULL
           AND NOT ${isBarredSql('ShepherdAgentStart', loss)}
         THEN b.unreachable_since END AS unreachable_since,
@@ -67,8 +71,8 @@ const judged = ({ loss, policy, from, up, lost }: Counting) => `
       s.shaky AND s.agent_started_at <= g.frozen_at AND s.unbroken_since > g.frozen_at AS back,
       s.shaky AND s.agent_started_at <= (SELECT frozen_at FROM fleet)
         AND s.unbroken_since > (SELECT frozen_at FROM fleet) AS back_of_fleet,
-      s.late AND NOT s.lost AS late,
-      s.lost
+      s.late AND NOT s.lost AND NOT s.ordered AS late,
+      s.lost AND NOT s.ordered
         AND (s.lost_at <= greatest((SELECT thawed_at FROM fleet), g.thawed_at)) IS NOT TRUE
         AND (CASE WHEN s.lost_at <= ${time(lost)} THEN s.lost_at
           ELSE greatest(s.lost_at, ${time(up)} + ${interval(loss.heartbeatMs)}) END)
