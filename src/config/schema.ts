@@ -348,7 +348,10 @@ const guardSchema = () =>
       )
       .prefault(DEFAULT_GUARD.silentPercent),
     newFor: leaf
-      .duration('Machines fall silent together if it happens within this time.', 1000)
+      .duration(
+        'Machines fall silent together if it happens within this time. One that an order interrupts does not count.',
+        1000,
+      )
       .prefault(formatDuration(DEFAULT_GUARD.newForMs)),
     calmPercent: leaf
       .ratio(
