@@ -48,6 +48,8 @@ export interface Outlook {
   readonly loss: LossPolicy;
   readonly guard: readonly GuardRow[];
   readonly pools: readonly PoolRow[];
+  /** The machine was not asked for alone, by its name. */
+  readonly isBulk: boolean;
   /** Null: the provider is unknown here. */
   readonly means: (provider: ProviderName) => ProviderMeans | null;
 }
@@ -58,7 +60,7 @@ export function prospectOf(what: RequestedThing, selected: Selected, now: Outloo
   const row = entry?.rows.find((each) => each.machineId === machineId) ?? null;
   const request = requestOf(what, { provider, slotId, machineId }, now);
   const { verb } = request;
-  const refusal = providerRefusal(verb, selected, now.means(provider));
+  const refusal = providerRefusal(verb, selected, now.means(provider), now.isBulk);
   if (refusal !== null) return { refusal, outcome: null, waits: [] };
   if (isOrder(verb)) return orderProspect(what, { ...request, verb }, row, selected, now);
   return decided({ ...sceneOf(what, request, now), row, now: circumstances(selected, now) });
@@ -203,6 +205,8 @@ interface Addressed extends Pick<Selected, 'provider' | 'machineId'> {
   } | null;
 }
 
+const INSTALLED_ALONE =
+  'this machine is adopted, and its disk is written only if it is named alone';
 const INSTALLED_INSTEAD =
   'this machine is adopted, and never reinstalled; to have it installed, let go of it (machine ' +
   'deprovision), take it off the list, and make it free';
@@ -210,11 +214,13 @@ const INSTALLED_INSTEAD =
 /**
  * Why the provider can never do to the machine what the verb requests, for people; null: it can.
  * @param all null: the provider is unknown here; another daemon may know it.
+ * @param isBulk see `Outlook`.
  */
 export function providerRefusal(
   verb: Verb,
   { provider, machineId, entry }: Addressed,
   all: ProviderMeans | null,
+  isBulk: boolean,
 ): string | null {
   if (all === null) return null;
   const row = entry?.rows.find((each) => each.machineId === machineId);
@@ -222,6 +228,7 @@ export function providerRefusal(
   if (verb === 'deprovision') {
     return means.deprovision ? null : `provider ${provider} cannot take machines back`;
   }
+  if (verb === 'install' && isBulk && isAdopted(all, row?.provided)) return INSTALLED_ALONE;
   if (!isOrder(verb)) return null;
   const { means: needed, words } = RUNG_FACTS[RUNG_OF[verb]];
   const lack = lackOf(needed, means);

@@ -27,7 +27,12 @@ test('an operator is told what to do instead of reinstalling an adopted machine'
   ) => {
     const row = machineRow({ provided: provided(machine) });
     const entry = { rows: [row], facts: { listed: null } };
-    return providerRefusal(verb, { provider: PROVIDER, machineId: row.machineId, entry }, means);
+    return providerRefusal(
+      verb,
+      { provider: PROVIDER, machineId: row.machineId, entry },
+      means,
+      false,
+    );
   };
   expect(refusal('reinstall', ADOPTED)).toMatch(
     /is adopted, .*let go of it \(machine deprovision\)/,

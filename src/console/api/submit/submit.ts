@@ -193,7 +193,7 @@ async function submitOne(
   }
   const selected = meant(deps, ask, asker);
   const [asked] = requestsOf(deps, wish, selected, { key, several: false });
-  await requirePossible(deps, [asked!]);
+  await requirePossible(deps, [asked!], false);
   return request(asked!.what);
 }
 
@@ -212,7 +212,7 @@ async function submitBatch(
   const selected = meant(deps, ask, asker);
   const common = commonOf(ask, asker);
   const all = requestsOf(deps, wishOf(ask), selected, { key, several: true });
-  await requirePossible(deps, all);
+  await requirePossible(deps, all, true);
   const requests = all.map((asked): NewRequest => ({
     key: asked.key,
     ...common,
@@ -228,13 +228,14 @@ async function submitBatch(
 async function requirePossible(
   deps: SubmissionDeps,
   all: readonly SelectedRequest[],
+  isBulk: boolean,
 ): Promise<void> {
   const means = await meansOf(
     deps,
     all.map(({ selected }) => selected),
   );
   const refusals = all.flatMap(({ selected, what: { verb } }) => {
-    const why = providerRefusal(verb, selected, means(selected.provider));
+    const why = providerRefusal(verb, selected, means(selected.provider), isBulk);
     return why === null ? [] : [{ key: selected.slot, cause: new NothingToDo(why) }];
   });
   if (refusals.length > 0) throw all.length > 1 ? new BatchRefused(refusals) : refusals[0]!.cause;
@@ -317,10 +318,10 @@ function requireUnchanged(fleet: FleetView, selected: readonly Selected[], seen:
 const outlookOf = async (
   deps: SubmissionDeps,
   selected: readonly Selected[],
-  { by = '', reason = '' } = {},
+  { by = '', reason = '', isBulk = false } = {},
 ): Promise<Outlook> => ({
   means: await meansOf(deps, selected),
-  ...{ by, reason, nowMs: deps.nowMs(), loss: deps.loss },
+  ...{ by, reason, isBulk, nowMs: deps.nowMs(), loss: deps.loss },
   ...{ guard: deps.guard(), pools: deps.pools() },
 });
 
@@ -342,7 +343,8 @@ async function previewOf(
   const wish = wishOf(ask);
   const selected = meant(deps, ask, asker, true);
   const providers = selected.map(({ provider }) => provider);
-  const outlook = await outlookOf(deps, selected, asking);
+  const isMany = isBulk(selectorOf(ask));
+  const outlook = await outlookOf(deps, selected, { ...asking, isBulk: isMany });
   const grave = gravest(deps, wish, providers);
   return {
     ...common,

@@ -4,7 +4,7 @@ import type { Role } from '../../../../src/console/access/port.ts';
 import { AmbiguousCommit, Unreachable } from '../../../../src/domain/errors.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { idOf } from '../../../commands/machine-stand.ts';
-import { device, free } from '../../../support/facts.ts';
+import { device, free, provided } from '../../../support/facts.ts';
 import { playScenes } from '../../../support/scenes.ts';
 import {
   createSubmissionStand,
@@ -122,6 +122,33 @@ test('an order is refused for a machine that lacks the means, and not for its ne
   const { body } = await s.get('machines/metal/slot-1/verbs');
   expect(body['verbs']).toContainEqual({ verb: 'reboot', refusal: why });
   expect((await s.ask(reboot(2))).status).toBe(202);
+});
+
+test('an adopted machine is installed only if it is named alone', async () => {
+  const means = { reboot: true, power: true, reinstall: true, deprovision: true };
+  s.means = { ...means, adopted: { ...means, reinstall: false } };
+  const adopted = s.add(1, { provided: provided({ reservationId: null }) });
+  const created = s.add(2);
+  await s.look();
+  const image = {
+    ...{ url: 'https://images.example/a', sha256: '0'.repeat(64) },
+    rootDevice: { name: 'sda' },
+  };
+  const install = { verb: 'install', reason, image, expectCount: 2 };
+  const why = 'this machine is adopted, and its disk is written only if it is named alone';
+  for (const which of [{ selector: { all: true } }, { slots: [adopted, created] }]) {
+    const answers = [
+      await s.ask({ ...install, ...which }),
+      await s.ask({ ...install, ...which }, { dryRun: true }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([422, 200]);
+    for (const { body } of answers) {
+      expect(body['refusals']).toEqual([expect.objectContaining({ reason: why, count: 1 })]);
+    }
+  }
+  expect(await s.keys()).toEqual([]);
+  const alone = await s.ask({ ...install, expectCount: 1, slots: [adopted] });
+  expect(alone.status).toBe(202);
 });
 
 test('a machine that is not known yet is not said to be gone', async () => {
