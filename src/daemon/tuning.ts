@@ -37,10 +37,7 @@ export interface Tuning {
   readonly leaseRetryMs: number;
   /** Interval of the guard's assessments. */
   readonly assessMs: number;
-  /**
-   * After this long without heartbeats at any daemon, the observer was out. Null: two heartbeat
-   * periods, and at least some assessments of the guard.
-   */
+  /** See `GuardPolicy`. Null: see `ingestGapOf`. */
   readonly ingestGapMs: number | null;
   /** Interval of checks for webhook events. */
   readonly webhookPollMs: number;
@@ -71,8 +68,23 @@ export const TUNING: Tuning = {
   heartbeatBatch: { gapMs: 20, enough: 100, max: 500 },
 };
 
-/** Number of missed assessments after which heartbeats count as not received. */
-const MISSED_MAX = 4;
+/** Numbers of missed assessments after which heartbeats count as not received. */
+const [MISSED_MIN, MISSED_MAX] = [2, 4];
+
+/**
+ * Two heartbeat periods, and at least some assessments. Less where machines are lost sooner: a
+ * machine that sends in time may not be found lost before the break is.
+ */
+const ingestGapOf = (
+  { heartbeatPeriod, heartbeatDeadline }: Config['agent'],
+  assessMs: number,
+): number => {
+  const usualMs = Math.max(2 * heartbeatPeriod, MISSED_MAX * assessMs);
+  return Math.min(
+    usualMs,
+    Math.max(heartbeatDeadline - 2 * heartbeatPeriod, MISSED_MIN * assessMs),
+  );
+};
 
 /** Rules of freezes and thaws, from the configuration and design figures. */
 export function guardPolicyOf(
@@ -88,6 +100,6 @@ export function guardPolicyOf(
     assessMs,
     newForMs: newFor,
     calmForMs: calmFor,
-    ingestGapMs: ingestGapMs ?? Math.max(2 * agent.heartbeatPeriod, MISSED_MAX * assessMs),
+    ingestGapMs: ingestGapMs ?? ingestGapOf(agent, assessMs),
   };
 }

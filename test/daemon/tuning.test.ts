@@ -36,17 +36,17 @@ test('takes every figure from the configuration', () => {
 });
 
 test.each([
-  ['30s', 5_000, null, 60_000],
-  ['1m', 5_000, null, 120_000],
-  ['1s', 5_000, null, 20_000],
-  ['30s', 5_000, 7_000, 7_000],
+  ['30s', '10m', 5_000, null, 60_000],
+  ['1m', '10m', 5_000, null, 120_000],
+  ['1s', '10m', 5_000, null, 20_000],
+  ['2s', '15s', 5_000, null, 11_000],
+  ['1s', '5s', 5_000, null, 10_000],
+  ['30s', '10m', 5_000, 7_000, 7_000],
 ])(
-  'agents report every %s, checks are %i ms apart, set: %s; the intake may pause for %i ms',
-  (heartbeatPeriod, assessMs, ingestGapMs, expected) => {
-    const policy = guardPolicyOf(config({ agent: { ...minimal().agent, heartbeatPeriod } }), {
-      assessMs,
-      ingestGapMs,
-    });
+  'agents report every %s and may be late by %s, checks are %i ms apart, set: %s; the intake may pause for %i ms',
+  (heartbeatPeriod, heartbeatDeadline, assessMs, ingestGapMs, expected) => {
+    const agent = { ...minimal().agent, heartbeatPeriod, heartbeatDeadline };
+    const policy = guardPolicyOf(config({ agent }), { assessMs, ingestGapMs });
     expect(policy.ingestGapMs).toBe(expected);
   },
 );

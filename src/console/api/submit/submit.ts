@@ -343,8 +343,7 @@ async function previewOf(
   const wish = wishOf(ask);
   const selected = meant(deps, ask, asker, true);
   const providers = selected.map(({ provider }) => provider);
-  const isMany = isBulk(selectorOf(ask));
-  const outlook = await outlookOf(deps, selected, { ...asking, isBulk: isMany });
+  const outlook = await outlookOf(deps, selected, { ...asking, isBulk: isBulk(selectorOf(ask)) });
   const grave = gravest(deps, wish, providers);
   return {
     ...common,
