@@ -71,9 +71,11 @@ export function createLatitudeAdoption(
     };
   }
 
+  const isHere = ({ project: its }: Server) => its?.id === undefined || its.id === project;
+
   async function read(id: string, call: Call): Promise<AdoptedServer> {
     const told = await routes.getServer(call, id);
-    if (told.project?.id === undefined || told.project.id === project) return shown(told);
+    if (isHere(told)) return shown(told);
     throw call.error('not-found', `server ${id} is in another project now`);
   }
   const refOf = (action: string, { server }: AdoptedServer, { operationId }: CallOptions) => ({
@@ -88,7 +90,7 @@ export function createLatitudeAdoption(
         (await run('cannot list servers', how, (call) => routes.listServers(call), true));
       const { items, unread, complete } = list;
       return {
-        servers: items.map(shown),
+        servers: items.filter(isHere).map(shown),
         unreadable: unread.flatMap(({ id }) => id ?? []),
         complete,
       };
@@ -99,7 +101,7 @@ export function createLatitudeAdoption(
         how,
         async (call) => {
           const known = use === 'look' ? recent(clock.monotonic() - RECENT_MS) : null;
-          const entry = known?.items.find((each) => each.id === id);
+          const entry = known?.items.find((each) => each.id === id && isHere(each));
           return entry ? shown(entry) : read(id, call);
         },
         true,
