@@ -18,6 +18,8 @@ export const LATITUDE_NAMING = {
 
 /** A listing serves single looks for this long, and the rest of the same round. */
 const RECENT_MS = 60_000;
+/** After a change, a server is read singly for this long: an old list contradicts the change. */
+const CHANGING_MS = 10 * 60_000;
 
 /** The same routes; remembers the last list of servers. */
 export function rememberingList(routes: Routes, clock: Pick<Clock, 'monotonic'>) {
@@ -57,6 +59,8 @@ export function createLatitudeAdoption(
 ): AdoptionVendor<AdoptedServer> {
   const { routes, recent, actions, clock, isNamed } = deps;
   const { run } = deps.operations;
+  /** Monotonic time of the last change of each server. */
+  const changedMs = new Map<string, number>();
 
   function shown(told: Server): AdoptedServer {
     const { primary_ipv4: v4 = '', primary_ipv6: v6 = '' } = told;
@@ -100,7 +104,10 @@ export function createLatitudeAdoption(
         `cannot get server ${id}`,
         how,
         async (call) => {
-          const known = use === 'look' ? recent(clock.monotonic() - RECENT_MS) : null;
+          const nowMs = clock.monotonic();
+          if (use === 'change') changedMs.set(id, nowMs);
+          const isChanging = nowMs - (changedMs.get(id) ?? -Infinity) < CHANGING_MS;
+          const known = isChanging ? null : recent(nowMs - RECENT_MS);
           const entry = known?.items.find((each) => each.id === id && isHere(each));
           return entry ? shown(entry) : read(id, call);
         },
