@@ -166,6 +166,53 @@ const MAKES_NONE = Object.fromEntries(
 const NO_COMMAND = { command: 'no --command was given', pause: NO_PAUSE };
 const refuses = (need: string) => `not supported, and rejected with not-implemented: ${need}`;
 
+test('latitude that only adopts passes with a server in use', async () => {
+  const dir = takeDirectory();
+  const ssh = { keyPath: join(dir, 'key') };
+  const { publicLine } = await loadOrCreateSshKey(ssh.keyPath);
+  const hosts = startHosts();
+  const fake = await startLatitudeEmulator({
+    ...{ listen, profile: 'fast', hooks: hosts, log: silentLog },
+    timings: { startingMs: 20, flashMs: 20, deployingMs: 200, rebootUpMs: 200 },
+  });
+  onTestFinished(() => fake.close());
+  const { url, token, project } = fake;
+  const make = async (type: string, attributes: object): Promise<string> => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ data: { type, attributes: { project, ...attributes } } });
+    const reply = await fetch(`${url}/${type}`, { method: 'POST', headers, body });
+    return ((await reply.json()) as { data: { id: string } }).data.id;
+  };
+  const ssh_keys = [await make('ssh_keys', { name: 'mail', public_key: publicLine })];
+  const order = { plan: 'c3-small-x86', site: 'ASH', operating_system: 'ubuntu_24_04_x64_lts' };
+  const Server = await make('servers', { ...order, hostname: 'mail1', ssh_keys });
+  await expect.poll(() => hosts.list()[0]?.up, { timeout: 10_000 }).toBe(true);
+  const { hostKey, port: SshPort } = hosts.list()[0]!;
+  const { address: Addr } = fake.servers()[0]!;
+  const file = join(dir, 'servers.json');
+  const HostKey = `ssh-ed25519 ${hostKey}`;
+  writeFileSync(
+    file,
+    JSON.stringify([{ ID: 'mail', Server, Addr, SshPort, SshUser: 'ubuntu', HostKey }]),
+  );
+  const section = {
+    ...{ driver: 'latitude', baseUrl: url, token: '${TOKEN}', project, adopt: `file:${file}` },
+    ...{ readsPerMinute: 600, writesPerMinute: 200, callsPerSecond: 0 },
+  };
+  const before = fake.requests().at(-1)!.seq;
+  const report = await runToPass(section, { ssh }, { env: { TOKEN: token } });
+  expect(skippedIn(report)).toEqual({
+    ...{ ...MAKES_NONE, ...NO_COMMAND },
+    'tag-changes': refuses('tags'),
+    reinstall: refuses('reinstall'),
+  });
+  for (const step of ['reboot', 'power', 'release']) {
+    expect(resultOf(report, step).outcome).toBe('passed');
+  }
+  const changed = fake.requests(before).filter(({ method }) => method !== 'GET');
+  expect(new Set(changed.map(({ route }) => route))).toEqual(new Set(['/servers/{id}/actions']));
+});
+
 const BMCS = {
   driver: 'redfish',
   credentials: { default: { username: 'admin', password: '${BMC_PASSWORD}' } },

@@ -298,7 +298,7 @@ function isAmong(address: string, ranges: readonly string[]): boolean {
     if (family === 0) continue;
     const kind = `ipv${family as 4 | 6}` as const;
     if (bits === undefined) known.addAddress(start, kind);
-    else known.addSubnet(start, Number(bits), kind);
+    else if (Number(bits) <= (family === 4 ? 32 : 128)) known.addSubnet(start, Number(bits), kind);
   }
   return known.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }

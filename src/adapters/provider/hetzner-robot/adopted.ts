@@ -41,8 +41,12 @@ export function createRobotAdoption(
     hostname: server.name,
     host: addressOf(server)?.replace(/[[\]]/g, '') ?? null,
     addresses: [
-      ...new Set([...(server.ipv4 ? [server.ipv4] : []), ...server.ips]),
-      ...(server.ipv6Net ? [`${bare(server.ipv6Net)}/64`] : []),
+      ...new Set([
+        ...(server.ipv4 ? [server.ipv4] : []),
+        ...server.ips,
+        ...(server.ipv6Net ? [`${bare(server.ipv6Net)}/64`] : []),
+        ...server.nets,
+      ]),
     ],
     isInstalled: isInstalled(server, all),
   });

@@ -31,6 +31,10 @@ const server = z
     server_ip: z.string().optional(),
     server_ipv6_net: z.string().optional(),
     ip: z.array(z.string()).optional().catch(undefined),
+    subnet: z
+      .array(z.object({ ip: z.string(), mask: z.string() }))
+      .optional()
+      .catch(undefined),
     product: z.string().optional(),
     dc: z.string().optional(),
     status: z.string().default(''),
@@ -46,6 +50,8 @@ const server = z
     ipv6Net: raw.server_ipv6_net || null,
     /** Single addresses; not those of networks. */
     ips: raw.ip ?? [],
+    /** Networks such as `192.0.2.8/29`. */
+    nets: (raw.subnet ?? []).map(({ ip, mask }) => `${ip}/${mask}`),
     product: raw.product ?? '',
     location: raw.dc ?? null,
     isReady: raw.status === 'ready',

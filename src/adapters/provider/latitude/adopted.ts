@@ -18,6 +18,8 @@ export const LATITUDE_NAMING = {
 
 /** A listing serves single looks for this long, and the rest of the same round. */
 const RECENT_MS = 60_000;
+/** After a change, a server is read singly for this long: an old list contradicts the change. */
+const CHANGING_MS = 10 * 60_000;
 
 /** The same routes; remembers the last list of servers. */
 export function rememberingList(routes: Routes, clock: Pick<Clock, 'monotonic'>) {
@@ -57,6 +59,8 @@ export function createLatitudeAdoption(
 ): AdoptionVendor<AdoptedServer> {
   const { routes, recent, actions, clock, isNamed } = deps;
   const { run } = deps.operations;
+  /** Monotonic time of the last change of each server. */
+  const changedMs = new Map<string, number>();
 
   function shown(told: Server): AdoptedServer {
     const { primary_ipv4: v4 = '', primary_ipv6: v6 = '' } = told;
@@ -71,9 +75,11 @@ export function createLatitudeAdoption(
     };
   }
 
+  const isHere = ({ project: its }: Server) => its?.id === undefined || its.id === project;
+
   async function read(id: string, call: Call): Promise<AdoptedServer> {
     const told = await routes.getServer(call, id);
-    if (told.project?.id === undefined || told.project.id === project) return shown(told);
+    if (isHere(told)) return shown(told);
     throw call.error('not-found', `server ${id} is in another project now`);
   }
   const refOf = (action: string, { server }: AdoptedServer, { operationId }: CallOptions) => ({
@@ -88,7 +94,7 @@ export function createLatitudeAdoption(
         (await run('cannot list servers', how, (call) => routes.listServers(call), true));
       const { items, unread, complete } = list;
       return {
-        servers: items.map(shown),
+        servers: items.filter(isHere).map(shown),
         unreadable: unread.flatMap(({ id }) => id ?? []),
         complete,
       };
@@ -98,8 +104,11 @@ export function createLatitudeAdoption(
         `cannot get server ${id}`,
         how,
         async (call) => {
-          const known = use === 'look' ? recent(clock.monotonic() - RECENT_MS) : null;
-          const entry = known?.items.find((each) => each.id === id);
+          const nowMs = clock.monotonic();
+          if (use === 'change') changedMs.set(id, nowMs);
+          const isChanging = nowMs - (changedMs.get(id) ?? -Infinity) < CHANGING_MS;
+          const known = isChanging ? null : recent(nowMs - RECENT_MS);
+          const entry = known?.items.find((each) => each.id === id && isHere(each));
           return entry ? shown(entry) : read(id, call);
         },
         true,

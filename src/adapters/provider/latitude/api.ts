@@ -178,7 +178,8 @@ export const ANSWERS: AnswerForm = {
   tellsAbsence: new Set([404, 410]),
   /** Only the texts tell what a refusal concerns. */
   meaningOf({ endpoint, status, messages }) {
-    const isLocked = (status === 403 || status === 422) && says(messages, LOCKED);
+    const isLocked =
+      status === 423 || ((status === 403 || status === 422) && says(messages, LOCKED));
     if (status === 409 || isLocked) return { kind: 'conflict', ...(isLocked && LOCKED_HINT) };
     // The key is refused, whichever of the two texts appears.
     if (status === 403) return { kind: 'auth' };

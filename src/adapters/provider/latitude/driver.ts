@@ -8,6 +8,8 @@ import {
   givingBackWith,
 } from '../../driver-kit/inventory/adopted-list.ts';
 import { createAdoption } from '../../driver-kit/inventory/adoption.ts';
+import { inLifetime } from '../../driver-kit/in-lifetime.ts';
+import { createLifetime } from '../../driver-kit/time-limit.ts';
 import type {
   CallOptions,
   Capabilities,
@@ -176,7 +178,16 @@ export function createLatitudeProvider(
   });
   const options = { ...config, adopt: config.adopt, sshPort: 22, limits: CAPABILITIES };
   const both = createAdoption(vendor, options, deps, installs ? creating : null);
-  return { ...both, stop: operations.stop };
+  // A call that only needs the list must notice an abort and the stop, too.
+  const lifetime = createLifetime();
+  return inLifetime(lifetime, {
+    ...both,
+    async stop() {
+      const stopped = lifetime.stop();
+      await operations.stop();
+      await stopped;
+    },
+  });
 }
 
 const CAPABILITIES: Capabilities = {

@@ -2,7 +2,18 @@ import { expect, test } from 'vitest';
 import { latitudeDriver } from '../../../../src/adapters/provider/latitude/driver.ts';
 import { adoptedEntry, HOST_KEY, serveAdopted } from '../adopted-list.ts';
 import { testRows } from '../../../support/rows.ts';
-import { faultAt, live, nameOf, PLAN, SET, SITE, slotOf, startStand, witnessOf } from './stand.ts';
+import {
+  callOf,
+  faultAt,
+  live,
+  nameOf,
+  PLAN,
+  SET,
+  SITE,
+  slotOf,
+  startStand,
+  witnessOf,
+} from './stand.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 
 const ADOPT_ONLY = { slots: undefined, namePrefix: undefined, sshKeyName: undefined };
@@ -125,6 +136,24 @@ test('an entry with another address is a conflict, and nothing is done', async (
   await fails(provider.rebootMachine('mail', 'force', live), conflict);
   await fails(provider.setPower('mail', 'off', live), conflict);
   expect(stand.changes(seq)).toEqual([]);
+});
+
+test('shows the power after a change, whatever the last list said', async () => {
+  const { provider, machines, run, wait } = await startAdopting();
+  await machines(provider);
+  await run(provider.setPower('mail', 'off', live));
+  await wait(20_000);
+  expect((await run(provider.getMachine('mail', live))).power).toBe('off');
+});
+
+test('a look at a fresh list notices an abort, and the stop', async () => {
+  const { open, list, run } = await startAdopting();
+  const by = open({ settings: { adopt: list.url, ...ADOPT_ONLY } });
+  await run(by.listMachines({}, callOf()));
+  const aborted = run(by.getMachine('x', callOf({ signal: AbortSignal.abort() })));
+  await expect(aborted).rejects.toMatchObject({ kind: 'aborted' });
+  await run(by.stop());
+  await expect(run(by.getMachine('x', callOf()))).rejects.toMatchObject({ kind: 'stopped' });
 });
 
 test('a machine whose entry is gone is gone, although the server is there', async () => {
