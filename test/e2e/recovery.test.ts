@@ -163,7 +163,7 @@ test('climbs from a soft shutdown over a reset to a power cycle of a hung machin
     await becomesTrue(runs, 'it runs again');
     expect(hosts.bootId('srv-1')).not.toBe(before);
     const told = [await command('machine', 'history', 'rack/srv-1'), await command('events')];
-    expect(told[0]).toMatch(/asked: rebooting\n[^]*asked: rebooting\n[^]*recovered: powerCycling/);
+    expect(told[0]).toMatch(/Asked: rebooting\n[^]*Asked: rebooting\n[^]*recovered: powerCycling/);
     expect(told[1]).toMatch(/machine\.recovered rack\/srv-1 by shepherd: powerCycling/);
     told.push(await command('machine', 'show', 'rack/srv-1'));
     expect(told.join('\n')).not.toContain(IPMI_LOGIN.password);
