@@ -7,6 +7,7 @@ import {
   ProviderError,
   TimedOut,
 } from '../../../domain/errors.ts';
+import type { ProviderMachine } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
 import {
   askAgainInMs,
@@ -226,9 +227,14 @@ export function resume(given: Recovering): RecoveryFacts<'asked'> {
   return { asked: { askedAtMs, bootIdBefore, proof: null, isUnheard: isUnheard(operationRef) } };
 }
 
-/** Waits, without a place, for evidence that the machine booted. @throws {TimedOut} */
+/**
+ * Waits, without a place, for evidence that the machine booted.
+ * @param meanwhile called after each look without evidence, with the power that it saw.
+ * @throws {TimedOut}
+ */
 export async function awaitBoot(
   given: Recovering & RecoveryFacts<'asked'>,
+  meanwhile: (power: ProviderMachine['power']) => Promise<void>,
 ): Promise<RecoveryFacts<'proof'>> {
   const { deps, slot, work, attempt } = given;
   deps.taskPool.leavePlace(slot);
@@ -238,7 +244,11 @@ export async function awaitBoot(
   const askedAtMs = asked.askedAtMs ?? deps.nowMs();
   const forMs = remainingMs(given, askedAtMs);
   const offSeen = rung === 'powerCycling';
-  const whileWaiting = returnPermitLate(given, askedAtMs);
+  const returnPermit = returnPermitLate(given, askedAtMs);
+  const whileWaiting = async (power: ProviderMachine['power']) => {
+    await returnPermit();
+    await meanwhile(power);
+  };
   const question = { askedAtMs, bootIdBefore, offSeen, isMeasured: !resumed, forMs, whileWaiting };
   const proof = asked.proof ?? (await evidenceOfBoot(given, question));
   if (!proof) throw new TimedOut(`no evidence that ${slot} booted within ${forMs} ms`);

@@ -2,7 +2,14 @@ import { explain, NotImplemented, ProviderError, TimedOut } from '../../../domai
 import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
 import { lackOf, meansOf } from '../../../domain/recovery/rungs.ts';
 import type { Claimed } from '../task.ts';
-import { askProvider, cameTrueBy, probeBeforeBoot, resume, returnPermitLate } from './boot.ts';
+import {
+  askProvider,
+  awaitBoot,
+  cameTrueBy,
+  probeBeforeBoot,
+  resume,
+  returnPermitLate,
+} from './boot.ts';
 import {
   glance,
   noteProgress,
@@ -68,6 +75,34 @@ export async function switchOn(
   const { patienceMs } = rungPolicy(given);
   await powerOn(given, { forMs: patienceMs, attempt });
   return { asked: { ...asked, askedAtMs: deps.nowMs() } };
+}
+
+/** A machine that reboots may be seen off for this long. */
+const REBOOT_OFF_MS = 60_000;
+
+/**
+ * Waits for a boot, and switches on a machine that a reboot leaves off: it shut down later than its
+ * driver waited, or the daemon that waited is gone.
+ */
+export async function awaitBootSwitchedOn(
+  given: Recovering & RecoveryFacts<'asked'>,
+): Promise<RecoveryFacts<'proof'>> {
+  const { deps, slot, attempt, signal } = given;
+  let offAtMs: number | null = null;
+  return awaitBoot(given, async (power) => {
+    if (power === 'on') offAtMs = null;
+    if (power !== 'off' || attempt.step.rung !== 'rebooting') return;
+    const nowMs = deps.clock.monotonic();
+    offAtMs ??= nowMs;
+    if (nowMs - offAtMs < REBOOT_OFF_MS) return;
+    offAtMs = null;
+    try {
+      await powerOn(given, { forMs: 0, attempt });
+    } catch (error) {
+      if (signal.aborted || !(error instanceof ProviderError)) throw error;
+      deps.log.warn({ slot, cause: explain(error) }, LEFT_OFF);
+    }
+  });
 }
 
 /** After a failed attempt: requests power-on if power-off was requested and not undone. */

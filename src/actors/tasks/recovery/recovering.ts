@@ -278,8 +278,8 @@ interface BootQuestion {
   readonly isMeasured: boolean;
   /** Time limit, to the second as people see it; the first probe is never cut short. */
   readonly forMs: number;
-  /** Called after each look without proof. */
-  readonly whileWaiting?: () => Promise<void>;
+  /** Called after each look without proof, with the power that it saw. */
+  readonly whileWaiting?: (power: ProviderMachine['power']) => Promise<void>;
 }
 
 /**
@@ -310,7 +310,7 @@ export async function evidenceOfBoot(
       return { what, bootSeconds: isMeasured ? secondsOf(nowMs() - askedAtMs) : null };
     }
     first = false;
-    await question.whileWaiting?.();
+    await question.whileWaiting?.(seen.power);
   } while (leftMs() > 0);
   return judge.hadPowerCycle() ? { what: 'power seen off and on', bootSeconds: null } : null;
 }

@@ -35,8 +35,9 @@ import {
   workEnded,
   type Claimed,
 } from '../task.ts';
-import { askReboot, awaitBoot, noteAsked } from './boot.ts';
+import { askReboot, noteAsked } from './boot.ts';
 import {
+  awaitBootSwitchedOn,
   awaitOff,
   leaveSwitchedOn,
   powerFirst,
@@ -81,7 +82,7 @@ export function recoveryServices(deps: RecoverDeps) {
     askReset: step(beforeAsked(askReset)),
     awaitController: step(beforeAsked(awaitController)),
     askReboot: first(askReboot),
-    awaitBoot: step(awaitBoot),
+    awaitBoot: step(awaitBootSwitchedOn),
     switchOff: first(switchOff),
     awaitOff: step(awaitOff),
     switchOn: step(switchOn),

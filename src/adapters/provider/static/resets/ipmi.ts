@@ -1,5 +1,5 @@
 import { ProviderError, type ProviderErrorKind } from '../../../../domain/errors.ts';
-import { plainText } from '../../../../lib/texts.ts';
+import { plainText, spanText } from '../../../../lib/texts.ts';
 import { runProgram, type ProgramResult } from '../../../driver-kit/program.ts';
 import { createRefusal, type TokenRefusal } from '../../../driver-kit/terms.ts';
 import type { DriverContext } from '../../port.ts';
@@ -45,12 +45,15 @@ export const ipmiArgs = (
   ...(changing ? ['-R', '1', '-N', '5'] : ['-R', '2', '-N', '3']),
 ];
 
+/** The last refusal of a BMC, with its message. */
+type LoginRefusal = TokenRefusal & { cause?: string };
+
 /** Machines whose BMCs speak IPMI 2.0 over the network. */
 export function createIpmiSwitch(
   settings: ResetSettings,
   { clock }: Pick<DriverContext, 'clock'>,
 ): PowerSwitch<IpmiReset> {
-  const refusals = new Map<string, TokenRefusal>();
+  const refusals = new Map<string, LoginRefusal>();
   const keyOf = ({ host, port }: IpmiReset) => `${host} ${port}`;
 
   async function run(
@@ -61,12 +64,13 @@ export function createIpmiSwitch(
   ): Promise<string> {
     const doing = `${what.doing} at ${reset.host}`;
     const password = readSecret(settings.password!);
-    const refusal =
+    const refusal: LoginRefusal =
       refusals.get(keyOf(reset)) ??
       createRefusal(AUTH_PAUSE_MS, { clock, onPaused: () => undefined });
     refusals.set(keyOf(reset), refusal);
     if (refusal.holds(password)) {
-      throw new ProviderError('auth', `${doing}: this login was refused; it rests for a while`);
+      const rest = `it is asked again ${spanText(AUTH_PAUSE_MS)} later, or when the password changes`;
+      throw new ProviderError('auth', `${refusal.cause}; ${rest}`);
     }
     const args = [...ipmiArgs(settings, reset, changing), ...words];
     const env = { IPMI_PASSWORD: password };
@@ -78,7 +82,10 @@ export function createIpmiSwitch(
     });
     if (result.exitCode === 0) return result.stdout;
     const error = ipmiFailure(result, { doing, changing });
-    if (error.kind === 'auth') refusal.note(password);
+    if (error.kind === 'auth') {
+      refusal.note(password);
+      refusal.cause = error.message;
+    }
     throw error;
   }
 

@@ -89,7 +89,9 @@ test('a refused login is reported, rests, and shows no password', async () => {
   expect(refused.message).toMatch(/refuses the user name or the password/);
   const before = network.requests();
   expect(before).toBeGreaterThan(0);
-  expect((await reboot()).message).toMatch(/rests/);
+  expect((await reboot()).message).toBe(
+    `${refused.message}; it is asked again 10m later, or when the password changes`,
+  );
   expect(network.requests(), 'no further request: BMCs lock accounts').toBe(before);
   const stranger = listOf(sim, { reset: { username: 'nobody' } });
   expect(await failureOf(stranger.rebootMachine('a', 'force', call()))).toMatchObject({

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync, watch } from 'node:fs';
 import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,8 +47,11 @@ async function bind(): Promise<Socket> {
   return socket;
 }
 
-/** OpenIPMI's `ipmi_sim`: a BMC on loopback, whose machine is a shell script. */
-export async function startIpmiSim() {
+/**
+ * OpenIPMI's `ipmi_sim`: a BMC on loopback, whose machine is a shell script.
+ * @param onRequest receives each request that changes the machine, in order.
+ */
+export async function startIpmiSim(onRequest: (request: string) => void = () => undefined) {
   const directory = await mkdtemp(join(tmpdir(), 'shepherd-ipmi-'));
   const at = (name: string) => join(directory, name);
   const taken = await bind();
@@ -57,14 +60,24 @@ export async function startIpmiSim() {
   await mkdir(at('state'));
   await writeFile(at('chassis'), CHASSIS, { mode: 0o755 });
   await writeFile(at('power'), '1\n');
+  await writeFile(at('done'), '');
   await writeFile(at('lan.conf'), configOf(directory, port));
   await writeFile(at('sim.emu'), COMMANDS);
+  const done = () => readFileSync(at('done'), 'utf8').split('\n').slice(0, -1);
+  let told = 0;
+  const watcher = watch(at('done'), () => {
+    for (const request of done().slice(told)) {
+      told += 1;
+      onRequest(request);
+    }
+  });
   const args = ['-c', at('lan.conf'), '-f', at('sim.emu'), '-s', at('state'), '-n'];
   const child = spawn('ipmi_sim', args, { cwd: directory, stdio: 'ignore' });
   const ended = once(child, 'exit');
   onTestFinished(async () => {
     child.kill();
     await ended;
+    watcher.close();
     await rm(directory, { recursive: true });
   });
   await answersPing(port);
@@ -72,8 +85,7 @@ export async function startIpmiSim() {
     host: HOST,
     port,
     /** Requests that change the machine, in order. */
-    done: (): readonly string[] =>
-      existsSync(at('done')) ? readFileSync(at('done'), 'utf8').trim().split('\n') : [],
+    done: (): readonly string[] => done(),
     power: (): string => readFileSync(at('power'), 'utf8').trim(),
     /** The system ignores the shutdown. */
     deafen: () => writeFile(at('deaf'), ''),
