@@ -230,16 +230,27 @@ export function guardContract(s: BmdbStage): void {
 
     it('is shared by all daemons', async () => {
       await guarded();
+      await many(8, () => heard(11 * MINUTE));
+      const first = await assess();
+      expect(first.changes).toHaveLength(2);
+      expect(await assess(true, s.h.other)).toEqual({ ...first, changes: [] });
+    });
+
+    it('counts nothing as newly silent before heartbeats are received', async () => {
+      await guarded();
       await s.h.takeIn(false);
       await many(8, () => heard(11 * MINUTE));
+      // The database was away: the first daemon that finds it again takes in nothing yet.
       const first = await assess(false);
-      expect(first.changes).toHaveLength(2);
-      const second = await assess(false, s.h.other);
-      expect(second).toEqual({ ...first, changes: [] });
+      expect([first.changes, first.counts[0]]).toMatchObject([[], { silent: 8, newlySilent: 0 }]);
       // The daemon that holds the turn matters for the counting only.
-      const third = await assess(true, s.h.other);
-      expect(third.rows.find(({ scope }) => scope === 'fleet')!.ingestUpSinceMs).not.toBeNull();
-      expect(third.counts).toEqual(first.counts);
+      const second = await assess(true, s.h.other);
+      expect(second.rows.find(({ scope }) => scope === 'fleet')!.ingestUpSinceMs).not.toBeNull();
+      expect(second.counts).toEqual(first.counts);
+      await watch(9 * MINUTE);
+      expect((await countsOf('fleet'))!.newlySilent).toBe(0);
+      await watch(MINUTE);
+      expect((await countsOf('fleet'))!.newlySilent).toBe(8);
     });
 
     const fail = async (machine: MachineId, unreachable: boolean) => {

@@ -95,6 +95,9 @@ test.each(MODES)(
     deeds.take();
     const losses = await lossesOf(stage, operator, cluster.sql);
     const wrongs = wrongsOf(stage, operator, deeds);
+    const freezes = await cluster.sql<{ at: string; reason: string }>(
+      `SELECT at, reason FROM fleet_events WHERE type = 'guard.frozen' AND provider IS NULL`,
+    );
     console.table(rounds);
     console.log(
       JSON.stringify({
@@ -103,6 +106,7 @@ test.each(MODES)(
         ...losses,
         ...{ created: deeds.created.length, deleted: deeds.deleted.length },
         ...{ interrupted: deeds.interrupted.length, orphans: orphans() },
+        freezes,
         errors: stage.units.map(({ errors }) => errors.length),
         memory: stage.memory(),
         tookSeconds: seconds(performance.now() - begunAtMs),

@@ -146,7 +146,7 @@ function isNewlyLost(lostAt: number, provider: string, counting: GuardCounting):
   if (lostAt <= lastThawMs(provider, counting)) return false;
   const { upSinceMs, lostAtMs: breakAtMs } = ingest;
   const wasWatched = breakAtMs !== null && lostAt <= breakAtMs;
-  const foundAt =
-    wasWatched || upSinceMs === null ? lostAt : Math.max(lostAt, upSinceMs + loss.heartbeatMs);
+  if (!wasWatched && upSinceMs === null) return false;
+  const foundAt = wasWatched ? lostAt : Math.max(lostAt, upSinceMs! + loss.heartbeatMs);
   return foundAt >= nowMs - policy.newForMs && foundAt <= nowMs;
 }

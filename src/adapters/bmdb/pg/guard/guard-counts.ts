@@ -74,8 +74,8 @@ const judged = ({ loss, policy, from, up, lost }: Counting) => `
       s.late AND NOT s.lost AND NOT s.ordered AS late,
       s.lost AND NOT s.ordered
         AND (s.lost_at <= greatest((SELECT thawed_at FROM fleet), g.thawed_at)) IS NOT TRUE
-        AND (CASE WHEN s.lost_at <= ${time(lost)} THEN s.lost_at
-          ELSE greatest(s.lost_at, ${time(up)} + ${interval(loss.heartbeatMs)}) END)
+        AND (CASE WHEN s.lost_at <= ${time(lost)} THEN s.lost_at WHEN ${time(up)} IS NOT NULL
+          THEN greatest(s.lost_at, ${time(up)} + ${interval(loss.heartbeatMs)}) END)
           BETWEEN now() - ${interval(policy.newForMs)} AND now() AS fresh
     FROM seen s LEFT JOIN fleet_guard g ON g.scope = s.provider
   )`;
