@@ -1,6 +1,10 @@
 import type { BatchOptions } from '../adapters/agents/heartbeat-service.ts';
 import { DEFAULT_ESCALATION, DEFAULT_LOSS, type EscalationPolicy } from '../domain/policy.ts';
-import { DEFAULT_GUARD, type GuardPolicy } from '../domain/recovery/guard-judgement.ts';
+import {
+  ASSESSMENTS_MISSED,
+  DEFAULT_GUARD,
+  type GuardPolicy,
+} from '../domain/recovery/guard-judgement.ts';
 import type { Config } from '../config.ts';
 
 /** Periods and limits that are no configuration: design figures that only tests change. */
@@ -68,8 +72,8 @@ export const TUNING: Tuning = {
   heartbeatBatch: { gapMs: 20, enough: 100, max: 500 },
 };
 
-/** Numbers of missed assessments after which heartbeats count as not received. */
-const [MISSED_MIN, MISSED_MAX] = [2, 4];
+/** One assessment may be missing, and two may be late by a second each. */
+const leastGapMs = (assessMs: number): number => 2 * (assessMs + 1_000);
 
 /**
  * Two heartbeat periods, and at least some assessments. Less where machines are lost sooner: a
@@ -79,11 +83,8 @@ const ingestGapOf = (
   { heartbeatPeriod, heartbeatDeadline }: Config['agent'],
   assessMs: number,
 ): number => {
-  const usualMs = Math.max(2 * heartbeatPeriod, MISSED_MAX * assessMs);
-  return Math.min(
-    usualMs,
-    Math.max(heartbeatDeadline - 2 * heartbeatPeriod, MISSED_MIN * assessMs),
-  );
+  const usualMs = Math.max(2 * heartbeatPeriod, ASSESSMENTS_MISSED * assessMs);
+  return Math.min(usualMs, Math.max(heartbeatDeadline - 2 * heartbeatPeriod, leastGapMs(assessMs)));
 };
 
 /** Rules of freezes and thaws, from the configuration and design figures. */

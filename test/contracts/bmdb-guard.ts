@@ -166,16 +166,25 @@ export function guardContract(s: BmdbStage): void {
       expect(silent).toHaveLength(6);
     });
 
-    it('does not count a machine that an order interrupts', async () => {
+    it.each([
+      ['does not count a machine that was heard until an order interrupted it', 0],
+      ['counts a machine that fell silent before an order', 3],
+    ])('%s', async (_, minutes) => {
       await guarded();
-      const [ordered, other] = [await heard(0), await heard(0), await heard(0)];
+      const ordered = await heard(minutes * MINUTE);
+      const [other] = [await heard(0), await heard(0)];
       const key = await order(ordered);
       const work = await claim(ordered);
       await work.note({ ...ASKED, order: key });
+      await work.note({ kind: 'permitReturned' });
       await s.h.pass(11 * MINUTE);
       await beat(other);
-      expect((await assess()).changes).toEqual([]);
-      expect(await countsOf('fleet')).toMatchObject({ silent: 2, newlySilent: 1, quiet: 1 });
+      const { changes } = await assess();
+      const newlySilent = minutes === 0 ? 1 : 2;
+      expect(changes).toHaveLength(newlySilent === 1 ? 0 : 2);
+      expect(await countsOf('fleet')).toMatchObject({
+        ...{ silent: 2, newlySilent, quiet: newlySilent },
+      });
     });
 
     it('freezes the fleet and thaws it when all machines have been back for a while', async () => {

@@ -39,8 +39,9 @@ test.each([
   ['30s', '10m', 5_000, null, 60_000],
   ['1m', '10m', 5_000, null, 120_000],
   ['1s', '10m', 5_000, null, 20_000],
-  ['2s', '15s', 5_000, null, 11_000],
-  ['1s', '5s', 5_000, null, 10_000],
+  ['2s', '20s', 5_000, null, 16_000],
+  ['2s', '15s', 5_000, null, 12_000],
+  ['1s', '5s', 5_000, null, 12_000],
   ['30s', '10m', 5_000, 7_000, 7_000],
 ])(
   'agents report every %s and may be late by %s, checks are %i ms apart, set: %s; the intake may pause for %i ms',

@@ -86,9 +86,11 @@ src/actors/tasks/recovery/recovering.ts test/actors/tasks/recovery/evidence.test
 src/actors/tasks/recovery/power-cycle.ts test/actors/tasks/recovery/power-cycle.test.ts
   unknown-power-counts-as-off: be read'))?.power [-=== 'off-]{+!== 'on+}';
   a-cycle-that-fails-leaves-it-off: \_\_if (attempt.power !== '[-off-]{+on+}') return;\n
-src/actors/tasks/recovery/power-cycle.ts test/actors/tasks/recovery/reboot.test.ts
-  a-late-shutdown-leaves-it-off: if (nowMs - offAtMs < [-REBOOT_OFF_MS-]{+Infinity+}) return;\n
-  a-reboot-is-seen-off-at-once: if (nowMs - offAtMs < [-REBOOT_OFF_MS-]{+0+}) return;\n
+src/actors/tasks/recovery/power-cycle.ts test/actors/tasks/recovery/left-off.test.ts
+  a-late-shutdown-leaves-it-off: nowMs - offAtMs < [-REBOOT_OFF_MS-]{+Infinity+}) return;\n
+  a-reboot-is-seen-off-at-once: nowMs - offAtMs < [-REBOOT_OFF_MS-]{+0+}) return;\n
+  a-held-machine-is-switched-on: if ([-!mayRecover(given)-]{+false+}) return;\n
+  a-power-button-is-pressed-twice: await powerOn(given, { forMs: 0, attempt });\n[-      triesLeft = 0;\n-]    } catch
 src/actors/tasks/recovery/services.ts test/actors/tasks/recovery/restart-agent.test.ts
   an-order-gives-way-to-the-next-rung: [-  if (attempt.step.order !== null) throw found;\n-]
   an-agent-of-an-earlier-boot-is-stopped: [-if (!hasBooted) -]await inPatience(

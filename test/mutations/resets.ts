@@ -34,5 +34,5 @@ src/adapters/provider/static/install/self-install.ts test/adapters/provider/stat
 src/domain/recovery/rungs.ts test/domain/recovery/ladder.test.ts test/actors/tasks/recovery
   ladder-lacks-are-ignored: means.lacks?.includes(needed){+ && needed === null+} ? 'machine'
 src/actors/tasks/recovery/power-cycle.ts test/actors/tasks/recovery/power-cycle.test.ts
-  power-on-is-asked-of-a-machine-without: if (lackOf('power', [-means-]{+provider.capabilities+}) !== null
+  power-on-is-asked-of-a-machine-without: return lackOf('power', [-means-]{+provider.capabilities+}) === null
 `;

@@ -36,6 +36,9 @@ export const DEFAULT_GUARD: GuardPolicy = {
   ingestGapMs: 60_000,
 };
 
+/** So many assessments may be missing in a time that counts as observed. */
+export const ASSESSMENTS_MISSED = 4;
+
 /** The scope of all machines; other scopes are providers. */
 export const FLEET = 'fleet';
 /** The actor of freezes and thaws that no operator requested. */
@@ -52,8 +55,8 @@ export interface GuardCounts {
   /** Lost machines, and machines lost at the freeze without three heartbeats in a row since. */
   readonly silent: number;
   /**
-   * Machines lost within `newForMs` and since an operator's last thaw, except those that an order
-   * interrupts.
+   * Machines lost within `newForMs` and since an operator's last thaw, except those that were heard
+   * until an order interrupted them.
    */
   readonly newlySilent: number;
   /** Newly silent and late machines (two periods without a heartbeat), except the same. */
@@ -240,7 +243,8 @@ export function judgeGuard(
   const known = new Map(rows.map((row) => [row.scope, row]));
   const scopes = [...new Set([...known.keys(), ...counted.keys()])];
   const { assessedAtMs } = pulse;
-  const isWatched = assessedAtMs !== null && Math.abs(nowMs - assessedAtMs) <= policy.ingestGapMs;
+  const watchedMs = Math.max(policy.ingestGapMs, ASSESSMENTS_MISSED * policy.assessMs);
+  const isWatched = assessedAtMs !== null && Math.abs(nowMs - assessedAtMs) <= watchedMs;
   const written: GuardRow[] = [];
   const changes: GuardChange[] = [];
   const after = scopes.flatMap((scope) => {

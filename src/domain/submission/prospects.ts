@@ -222,13 +222,16 @@ export function providerRefusal(
   all: ProviderMeans | null,
   isBulk: boolean,
 ): string | null {
-  if (all === null) return null;
   const row = entry?.rows.find((each) => each.machineId === machineId);
+  // Adopting is unknown of a provider that only other daemons know.
+  if (verb === 'install' && isBulk && isAdopted(all ?? { adopted: true }, row?.provided)) {
+    return INSTALLED_ALONE;
+  }
+  if (all === null) return null;
   const means = meansOf(all, { row, listed: entry?.facts.listed });
   if (verb === 'deprovision') {
     return means.deprovision ? null : `provider ${provider} cannot take machines back`;
   }
-  if (verb === 'install' && isBulk && isAdopted(all, row?.provided)) return INSTALLED_ALONE;
   if (!isOrder(verb)) return null;
   const { means: needed, words } = RUNG_FACTS[RUNG_OF[verb]];
   const lack = lackOf(needed, means);

@@ -33,6 +33,7 @@ test.each([
   ['178.63.1.9', routed('29'), '178.63.1.9'],
   [/reports 123\.123\.123\.123, 178\.63\.1\.8\/29 for/, routed('29'), '178.63.1.16'],
   [/reports 123\.123\.123\.123, 178\.63\.1\.8\/255/, routed('255.255.255.248'), '178.63.1.9'],
+  [/reports 123\.123\.123\.123, 178\.63\.1\.8\/ for/, routed(''), '178.63.1.9'],
   [/^its entry is malformed$/, { status: 7 }],
 ] as const)('the address or the fault of an adopted Robot server is %j: %j', async (...row) => {
   const [expected, server, Addr] = row;

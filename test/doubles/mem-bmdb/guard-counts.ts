@@ -80,7 +80,7 @@ function tellOf(machine: GuardedMachine, provider: string, counting: GuardCounti
   const { nowMs, loss, rows } = counting;
   const heartbeat = currentHeartbeat(row);
   const lost = isLost(row, nowMs, loss);
-  const isOrdered = row.permit && row.recovery?.orderKey != null;
+  const isOrdered = heartbeat !== null && isOrderedSilence(row, heartbeat.atMs, loss);
   const isLate =
     !lost &&
     !isOrdered &&
@@ -98,6 +98,17 @@ function tellOf(machine: GuardedMachine, provider: string, counting: GuardCounti
     isNew: lost && !isOrdered && isNewlyLost(lostAtMs(row, loss)!, provider, counting),
     isLate,
   };
+}
+
+/** The machine was heard until an order interrupted it, and not for long afterwards. */
+function isOrderedSilence(
+  { recovery }: MachineRow,
+  heardAtMs: number,
+  { periodMs, heartbeatMs }: LossPolicy,
+): boolean {
+  const { orderKey = null, askedAtMs = null } = recovery ?? {};
+  if (orderKey === null || askedAtMs === null) return false;
+  return heardAtMs >= askedAtMs - 2 * periodMs && heardAtMs <= askedAtMs + 2 * heartbeatMs;
 }
 
 /**

@@ -1,4 +1,12 @@
-import { explain, NotImplemented, ProviderError, TimedOut } from '../../../domain/errors.ts';
+import { BARRING, isHeld, isQuarantined } from '../../../domain/eligibility.ts';
+import {
+  AmbiguousCommit,
+  explain,
+  isRetryable,
+  NotImplemented,
+  ProviderError,
+  TimedOut,
+} from '../../../domain/errors.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
 import { lackOf, meansOf } from '../../../domain/recovery/rungs.ts';
 import type { Claimed } from '../task.ts';
@@ -79,30 +87,50 @@ export async function switchOn(
 
 /** A machine that reboots may be seen off for this long. */
 const REBOOT_OFF_MS = 60_000;
+/** Some power buttons switch off at a second press; a request that failed may be repeated. */
+const SWITCH_ON_TRIES = 3;
 
 /**
  * Waits for a boot, and switches on a machine that a reboot leaves off: it shut down later than its
- * driver waited, or the daemon that waited is gone.
+ * driver waited, or the daemon that waited is gone. Not if the machine may not be recovered now.
  */
 export async function awaitBootSwitchedOn(
   given: Recovering & RecoveryFacts<'asked'>,
 ): Promise<RecoveryFacts<'proof'>> {
   const { deps, slot, attempt, signal } = given;
   let offAtMs: number | null = null;
+  let triesLeft = attempt.step.rung === 'rebooting' && canSwitch(given) ? SWITCH_ON_TRIES : 0;
   return awaitBoot(given, async (power) => {
-    if (power === 'on') offAtMs = null;
-    if (power !== 'off' || attempt.step.rung !== 'rebooting') return;
     const nowMs = deps.clock.monotonic();
-    offAtMs ??= nowMs;
-    if (nowMs - offAtMs < REBOOT_OFF_MS) return;
+    offAtMs = power === 'off' ? (offAtMs ?? nowMs) : null;
+    if (offAtMs === null || triesLeft === 0 || nowMs - offAtMs < REBOOT_OFF_MS) return;
+    if (!mayRecover(given)) return;
     offAtMs = null;
+    triesLeft -= 1;
     try {
       await powerOn(given, { forMs: 0, attempt });
+      triesLeft = 0;
     } catch (error) {
-      if (signal.aborted || !(error instanceof ProviderError)) throw error;
+      const isPassing = isRetryable(error) || error instanceof AmbiguousCommit;
+      if (signal.aborted || !(error instanceof ProviderError || isPassing)) throw error;
       deps.log.warn({ slot, cause: explain(error) }, LEFT_OFF);
     }
   });
+}
+
+/** Whether the machine's power can be switched at all. */
+function canSwitch({ deps, slot, provider, row }: Claimed<RecoverDeps>): boolean {
+  const means = meansOf(provider.capabilities, { row, listed: deps.facts().get(slot)?.listed });
+  return lackOf('power', means) === null;
+}
+
+/** Whether nothing forbids recovery since the request, so that nobody works on the machine. */
+function mayRecover({ deps, slot, work }: Claimed<RecoverDeps>): boolean {
+  const { row, holds } = deps.facts().get(slot) ?? { row: null, holds: [] };
+  if (row?.machineId !== work.machineId || row.deprovision !== null) return false;
+  const now = { holds, nowMs: deps.nowMs() };
+  const isBarred = BARRING.ShepherdRecovery!.some((kind) => isHeld(row, kind, now));
+  return !isBarred && !isQuarantined(row, now.nowMs);
 }
 
 /** After a failed attempt: requests power-on if power-off was requested and not undone. */
@@ -152,9 +180,8 @@ const LEFT_OFF = 'the machine is left switched off';
  * @returns whether nothing known keeps it off.
  */
 export async function leaveSwitchedOn(claimed: Claimed<RecoverDeps>): Promise<boolean> {
-  const { deps, slot, provider, row, signal } = claimed;
-  const means = meansOf(provider.capabilities, { row, listed: deps.facts().get(slot)?.listed });
-  if (lackOf('power', means) !== null || !row.recovery) return !isAskedOff(claimed);
+  const { deps, slot, row, signal } = claimed;
+  if (!canSwitch(claimed) || !row.recovery) return !isAskedOff(claimed);
   try {
     if (!isAskedOff(claimed) && !(await isSeenOff(claimed))) return true;
     deps.taskPool.leavePlace(slot);

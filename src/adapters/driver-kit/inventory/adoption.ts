@@ -289,6 +289,10 @@ function mismatch({ vendorAddress }: AdoptedEntry, { server, addresses }: Vendor
   );
 }
 
+/** Vendors also write masks such as `255.255.255.248`, which match nothing. */
+const isPrefix = (bits: string, family: number): boolean =>
+  /^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
+
 /** @param ranges addresses, and networks such as `2001:db8::/64`. */
 function isAmong(address: string, ranges: readonly string[]): boolean {
   const known = new BlockList();
@@ -298,7 +302,7 @@ function isAmong(address: string, ranges: readonly string[]): boolean {
     if (family === 0) continue;
     const kind = `ipv${family as 4 | 6}` as const;
     if (bits === undefined) known.addAddress(start, kind);
-    else if (Number(bits) <= (family === 4 ? 32 : 128)) known.addSubnet(start, Number(bits), kind);
+    else if (isPrefix(bits, family)) known.addSubnet(start, Number(bits), kind);
   }
   return known.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }

@@ -359,18 +359,6 @@ describe('a graceful reboot', () => {
     expect(reboots()).toEqual(['reboot graceful']);
   });
 
-  test('switches the machine on when it shuts down late and stays off', async () => {
-    await stage.order('reboot');
-    const { result } = stage.attempt();
-    await advance(stand.clock, 3 * MINUTE);
-    stand.power = 'off';
-    await advance(stand.clock, 0.8 * MINUTE);
-    expect(stage.deeds(), 'it may still be on its way').toEqual(['reboot graceful']);
-    await advance(stand.clock, 0.5 * MINUTE);
-    expect(stage.deeds()).toEqual(['reboot graceful', 'power on']);
-    await comesUp(result);
-  });
-
   test.each(['answers', 'is ordered so'])('is awaited when the machine %s', async (why) => {
     if (why === 'answers') stand.host.unreachable = false;
     else await stage.order('reboot');

@@ -132,7 +132,9 @@ function everyKind(nowMs: number): GuardScene {
     ],
   };
   const unreachable = { unreachableSinceMs: at(29) };
-  const recovery = ladderOn('rebooting', { orderKey: randomUUID() });
+  const recovery = ladderOn('rebooting', {
+    ...{ orderKey: randomUUID(), askedAtMs: at(12), askedRung: 'rebooting' as const },
+  });
   const held = { kind: 'no-start', untilMs: null } as const;
   const heldRow = machine('held', waiting).row;
   return {
@@ -140,7 +142,7 @@ function everyKind(nowMs: number): GuardScene {
       machine('silent', started(at(41))),
       machine('newly silent', started(at(11))),
       machine('late', started(at(4))),
-      machine('rebooted by order', { ...started(at(11)), permit: true, recovery }),
+      machine('rebooted by order', { ...started(at(11)), recovery }),
       machine('back', started(nowMs), { unbroken: { sinceMs: at(1), count: 1 } }),
       machine('unreachable', waiting, unreachable),
       { ...machine('held', {}), row: heldRow, ...unreachable, hold: holdOf(heldRow, held) },
@@ -194,7 +196,7 @@ it('counts in SQL what the domain counts', async () => {
         const free = countGuarded(scene.machines, { ...counting, ...scene, holds: [] });
         const unordered = scene.machines.map((each) => ({
           ...each,
-          row: { ...each.row, permit: false },
+          row: { ...each.row, recovery: null },
         }));
         const all = countGuarded(unordered, { ...counting, rows: scene.rows, ingest });
         met.ordered += all[0]!.quiet - expected[0]!.quiet;

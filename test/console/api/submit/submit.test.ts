@@ -146,6 +146,8 @@ test('an adopted machine is installed only if it is named alone', async () => {
       expect(body['refusals']).toEqual([expect.objectContaining({ reason: why, count: 1 })]);
     }
   }
+  s.means = null;
+  expect((await s.ask({ ...install, selector: { all: true } })).status, 'unknown here').toBe(422);
   expect(await s.keys()).toEqual([]);
   const alone = await s.ask({ ...install, expectCount: 1, slots: [adopted] });
   expect(alone.status).toBe(202);

@@ -31,16 +31,15 @@ interface Counting {
   readonly lost: string;
 }
 
-/** Machines that an operator's order interrupts: their silence is no news. */
-const ORDERED = `SELECT e.machine_id FROM recovery_permits e
-  JOIN machine_recovery l ON l.machine_id = e.machine_id AND l.order_key IS NOT NULL`;
-
 /** CTE `judged`: each machine as the guard sees it. */
 const judged = ({ loss, policy, from, up, lost }: Counting) => `
   fleet AS MATERIALIZED (
     SELECT f.frozen_at, f.thawed_at FROM fleet_guard f WHERE f.scope = '${FLEET}'
   ), seen AS (
-    SELECT p.provider, p.machine_id IN (${ORDERED}) AS ordered, a.agent_started_at, h.unbroken_since,
+    SELECT p.provider,
+      coalesce(h.agent_heartbeat_at >= a.agent_started_at AND h.agent_heartbeat_at BETWEEN
+        l.asked_at - ${interval(2 * loss.periodMs)} AND l.asked_at + ${interval(2 * loss.heartbeatMs)},
+        false) AS ordered, a.agent_started_at, h.unbroken_since,
       CASE WHEN b.machine_id IS NOT NULL AND a.machine_id IS NULL
           AND NOT ${isBarredSql('ShepherdAgentStart', loss)}
         THEN b.unreachable_since END AS unreachable_since,
@@ -54,6 +53,7 @@ const judged = ({ loss, policy, from, up, lost }: Counting) => `
     FROM ${from}
       LEFT JOIN machine_agent_started a ON a.machine_id = p.machine_id
       LEFT JOIN machine_agent_heartbeat h ON h.machine_id = p.machine_id
+      LEFT JOIN machine_recovery l ON l.machine_id = p.machine_id AND l.order_key IS NOT NULL
       LEFT JOIN machine_os_installation_request r ON r.machine_id = p.machine_id
       LEFT JOIN machine_os_installation_report o ON o.machine_id = p.machine_id
       LEFT JOIN machine_quarantined q ON q.machine_id = p.machine_id
