@@ -15,7 +15,9 @@ const RARE = new Set(
   `penalised needs-human draining end-lost creation-resumed creation-taken-up
    creation-unknown creation-refused device-adopted intent-abandoned untagged missing-back
    thawed-by-itself unsettled order-expired order-withdrawn hold-bars chronic stop-cuts
-   controller-reset retired-by-itself replaced roll-survives roll-aborted`.split(/\s+/),
+   controller-reset retired-by-itself replaced roll-survives roll-aborted backoff-grows`.split(
+    /\s+/,
+  ),
 );
 
 const all = Object.keys(SITUATIONS);
