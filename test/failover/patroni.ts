@@ -319,7 +319,7 @@ const bootstrapOf = (mode: Replication) => ({
  * Cut off while it shuts down, Patroni 3.0.2 can begin twice in one data directory and copy its
  * primary into it meanwhile. Such a standby would wait until its primary has written as much as it.
  */
-const STRAY_LOOKS = 100;
+const STRAY_LOOKS = 30;
 
 /** A frozen node does not answer. */
 const LOOK_MS = 2_000;
