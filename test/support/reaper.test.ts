@@ -43,7 +43,8 @@ test('B5: ends what a run has left when the run is gone, and nothing else', asyn
     expect(isAlive(child)).toBe(false);
     expect(other.child.exitCode ?? other.child.signalCode).toBeNull();
   } finally {
-    for (const child of [daemon.child, other.child, reaper]) child.kill('SIGKILL');
+    for (const each of [daemon.child, other.child, reaper]) each.kill('SIGKILL');
+    if (isAlive(child)) process.kill(child, 'SIGKILL');
     await other.ended;
   }
 });

@@ -224,7 +224,7 @@ export const WORK: readonly SimulationRule[] = [
       if (!before || call.path !== 'bmdb.work.fail' || before.row.quarantine) return null;
       if (quarantine?.kind !== 'needsHuman') return null;
       const episodes = recoveriesOf(world.bmdb.tables, before.row, atMs).length;
-      // A chronic machine that is retired for it has that cause.
+      // The cause of a chronic machine that is retired at once is `retired`.
       if (episodes >= DEFAULT_CHRONIC.episodes && quarantine.cause !== null) return null;
       if (quarantine.cause === 'chronic') return `chronic after ${episodes} recoveries`;
       const { rung = null, attempts = 0 } = before.row.recovery ?? {};
