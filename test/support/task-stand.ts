@@ -194,6 +194,7 @@ export function createTaskStand(): TaskStand {
       pollMs: 5_000,
       askAgainMs: 5 * 60_000,
       permits: { missed: () => undefined },
+      loss: DEFAULT_LOSS,
       ladder: () => ERASING_LADDER,
       retirement: () => ({ when: 'never', then: 'keep' }),
       facts: () => {

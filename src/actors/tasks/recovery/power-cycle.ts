@@ -1,4 +1,4 @@
-import { BARRING, isHeld, isQuarantined } from '../../../domain/eligibility.ts';
+import { barOf } from '../../../domain/eligibility.ts';
 import {
   AmbiguousCommit,
   explain,
@@ -127,10 +127,9 @@ function canSwitch({ deps, slot, provider, row }: Claimed<RecoverDeps>): boolean
 /** Whether nothing forbids recovery since the request, so that nobody works on the machine. */
 function mayRecover({ deps, slot, work }: Claimed<RecoverDeps>): boolean {
   const { row, holds } = deps.facts().get(slot) ?? { row: null, holds: [] };
-  if (row?.machineId !== work.machineId || row.deprovision !== null) return false;
-  const now = { holds, nowMs: deps.nowMs() };
-  const isBarred = BARRING.ShepherdRecovery!.some((kind) => isHeld(row, kind, now));
-  return !isBarred && !isQuarantined(row, now.nowMs);
+  if (row?.machineId !== work.machineId) return false;
+  const now = { holds, nowMs: deps.nowMs(), loss: deps.loss };
+  return barOf('ShepherdRecovery', row, now) === null;
 }
 
 /** After a failed attempt: requests power-on if power-off was requested and not undone. */

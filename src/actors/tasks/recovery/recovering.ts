@@ -15,6 +15,7 @@ import {
 } from '../../../domain/errors.ts';
 import type { ProviderName, Slot } from '../../../domain/ids.ts';
 import type { MachineRow, ProviderMachine, SlotFacts } from '../../../domain/machine.ts';
+import type { LossPolicy } from '../../../domain/policy.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
 import { nextStep } from '../../../domain/recovery/ladder.ts';
 import type { Retirement } from '../../../domain/recovery/retirement.ts';
@@ -45,6 +46,7 @@ export interface RecoverDeps extends EvidenceDeps {
   readonly permits: Pick<PermitQueue, 'missed'>;
   /** The mirror's facts, including heartbeats since the claim. */
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
+  readonly loss: LossPolicy;
   readonly backoff: BackoffDescriptor;
   /** Attempts and patience of each rung for a provider's machines. */
   readonly ladder: (provider: ProviderName) => LadderPolicy;
