@@ -13,8 +13,8 @@ export interface QuietLog extends Log {
 const ABOUT = ['machine', 'slot', 'provider', 'scope', 'pool', 'target'];
 
 /**
- * Writes a message about the same machine five times in ten minutes, then counts: `more` gives the
- * number. Debug messages are not counted.
+ * Writes a message about the same machine and error code five times in ten minutes, then counts:
+ * `more` gives the number. Debug messages are not counted.
  */
 export function createQuietLog(inner: Log, level: LogLevel, clock: Clock): QuietLog {
   const levels = createLevels(level, clock);
@@ -25,7 +25,8 @@ export function createQuietLog(inner: Log, level: LogLevel, clock: Clock): Quiet
       if (!levels.writes(component, at)) return;
       if (at === 'debug') return log.debug(fields, message);
       const about = aboutOf(fields as Record<string, unknown>);
-      const kind = [component, at, message, ...(about?.map(String) ?? [])].join('\0');
+      const code = causeOf(fields);
+      const kind = [component, at, message, code, ...(about?.map(String) ?? [])].join('\0');
       const tell = (more: number) =>
         log[at](about ? { [about[0]]: about[1], more } : { more }, `${message} (${more} more)`);
       if (repeats.admits(kind, tell)) log[at](fields, message);
@@ -41,6 +42,10 @@ export function createQuietLog(inner: Log, level: LogLevel, clock: Clock): Quiet
   const { suppressed, close } = repeats;
   return { ...of('', inner), levels, suppressed, close };
 }
+
+/** The error's code: another cause must not be hidden among repetitions. */
+const causeOf = ({ code, err }: { readonly code?: unknown; readonly err?: unknown }): string =>
+  String(code ?? (err as { readonly code?: unknown } | undefined)?.code ?? '');
 
 function aboutOf(fields: Record<string, unknown>): readonly [string, unknown] | null {
   const name = ABOUT.find((each) => fields[each] !== undefined && fields[each] !== null);

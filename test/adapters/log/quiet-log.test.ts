@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createNews } from '../../../src/adapters/log/port.ts';
 import { createQuietLog } from '../../../src/adapters/log/quiet-log.ts';
+import { Denied } from '../../../src/domain/errors.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
@@ -30,7 +31,7 @@ describe('repeated log lines', () => {
     expect(log.suppressed()).toBe(355);
   });
 
-  test('counts another machine, message, component or severity separately', () => {
+  test('counts another machine, message, component, severity or error code separately', () => {
     const { log, lines } = quiet();
     for (let at = 0; at < 9; at += 1) {
       log.warn({ machine: 'm-1' }, 'silent');
@@ -38,9 +39,11 @@ describe('repeated log lines', () => {
       log.error({ machine: 'm-1' }, 'silent');
       log.warn({ machine: 'm-1' }, 'hot');
       log.child({ component: 'guard' }).warn({ machine: 'm-1' }, 'silent');
+      log.warn({ machine: 'm-1', code: 'unreachable' }, 'silent');
+      log.warn({ machine: 'm-1', err: new Denied('no') }, 'silent');
       log.info({}, 'listed');
     }
-    expect(lines).toHaveLength(6 * 5);
+    expect(lines).toHaveLength(8 * 5);
   });
 
   test('writes all of five lines in ten minutes, and treats a line after silence as new', async () => {

@@ -92,10 +92,15 @@ async function tryEach<T>(hosts: Hosts, attempt: () => Promise<T>): Promise<T> {
 
 const notWritable = (message: string) => Object.assign(new Error(message), { code: '25006' });
 
-/** True if no connection came about, the server is starting (57P03), or is of the wrong kind. */
+/**
+ * SQLSTATEs and socket codes about one server: no connection came about, it is read-only, it has no
+ * room left, it starts or stops, or its files are damaged.
+ */
+const OF_ONE_HOST = /^(08|25006|5[378]|XX|E[A-Z])/;
+
 function isOfThisHostAlone(error: unknown): boolean {
   const code = sqlState(error);
-  if (code !== null) return code === '57P03' || isReadOnly(error) || /^E[A-Z]/.test(code);
+  if (code !== null) return OF_ONE_HOST.test(code);
   // A wait for a free connection of the pool says nothing about the host.
   const isQueue = (error as Error).message.startsWith('timeout exceeded when trying');
   return isConnectionLoss(error) && !isQueue;

@@ -184,6 +184,17 @@ describe('a host that does not answer', () => {
     await expect(failure).rejects.toThrow(Unreachable);
   });
 
+  // A standby whose directory was removed keeps its port until it notices, after a minute.
+  it.each(['58P01', 'XX000', '53300', '57P01'])('is skipped if it answers %s', async (code) => {
+    const text = `SFATAL\0VFATAL\0C${code}\0Mit is broken\0\0`;
+    const head = Buffer.from([0x45, 0, 0, 0, text.length + 4]);
+    listener.on('connection', (socket: Socket) => {
+      socket.once('data', () => socket.end(Buffer.concat([head, Buffer.from(text)])));
+    });
+    const url = urlOf([silent(), ports()[0]!]);
+    expect(await Promise.all([look(url), ask(open(url))])).toEqual(Array(2).fill(ports()[0]));
+  });
+
   it('is not asked after another host refused the password', async () => {
     const url = urlOf([ports()[0]!, silent()], { password: 'wrong' });
     await expect(look(url)).rejects.toThrow(Denied);
