@@ -6,7 +6,7 @@ import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { WAIT } from '../e2e/commands.ts';
 import { installAudit } from '../faults/audit.ts';
 import { testSeed } from '../support/seeds.ts';
-import { createDeeds, lossesOf, wrongsOf, type Deeds } from './judgement.ts';
+import { createDeeds, lossesOf, storyOf, wrongsOf, type Deeds } from './judgement.ts';
 import { createOperator, type Operator } from './load.ts';
 import { startPatroni } from './patroni.ts';
 import type { PatroniCluster, PatroniNode, Replication } from './patroni.ts';
@@ -112,7 +112,7 @@ test.each(MODES)(
         tookSeconds: seconds(performance.now() - begunAtMs),
       }),
     );
-    expect(wrongs).toEqual([]);
+    expect(wrongs, (await storyOf(wrongs, cluster.sql)).join('\n')).toEqual([]);
     expect(stage.units.map((unit) => unit.restarts())).toEqual([0, 0]);
     if (mode === 'strict') {
       expect(losses.heartbeats.lost, 'acknowledged heartbeats').toBe(0);

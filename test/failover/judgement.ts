@@ -107,6 +107,16 @@ export async function lossesOf(
   };
 }
 
+/** One line for each event of the machines that the findings name, to understand these. */
+export async function storyOf(wrongs: readonly string[], sql: Sql): Promise<readonly string[]> {
+  const told = await sql<{ line: string }>(
+    `SELECT concat_ws(' ', at::time, provider || '/' || slot_id, kind, "from", "to", actor, reason) AS line
+       FROM slot_events WHERE provider || '/' || slot_id = ANY($1) ORDER BY seq`,
+    [wrongs.map((each) => each.split(':')[0])],
+  );
+  return told.map(({ line }) => line);
+}
+
 /**
  * What nobody ordered, by the provider's own record: an order that was never acknowledged may have
  * been made.

@@ -156,16 +156,16 @@ function whyUntrue(
   const { recovery, provided } = rows.row;
   const did = (what: LeaseDeed['what']) =>
     done.some((each) => each.what === what && each.call.endedAtMs !== null && !each.call.error);
-  const host = scene.world.hosts.get(`${provided?.address}:22`);
+  const device = scene.world.provider.world.device(provided?.providerId ?? '');
   if (change.kind === 'agentStarted') {
     if (!did('start')) return 'no agent was executed';
     if (!did('upload')) return 'no agent was uploaded';
-    // Nobody answers where the provider shows a wrong address.
+    // Not at the address of the row: the provider may have shown a wrong one.
+    const host = scene.world.hosts.get(`${device?.addresses[0]}:22`);
     const isKnown = !host || change.hostKey === null || change.hostKey === host.hostKey;
     return isKnown ? null : 'its host key is another one';
   }
   if (change.kind === 'deprovisioned') {
-    const device = scene.world.provider.world.device(provided?.providerId ?? '');
     return device && !device.leaving ? `device ${device.id} is there` : null;
   }
   if (change.kind !== 'recovered' || change.unasked) return null;
