@@ -83,8 +83,10 @@ test.each(MODES)(
       random,
     );
     const rounds: Round[] = [];
+    const victims = new Set<string>();
     for (const fault of faults) {
-      const round = await strike({ fault, mode, cluster, stage, operator, deeds, random });
+      const context = { mode, cluster, stage, operator, deeds, random, victims };
+      const round = await strike({ fault, ...context });
       rounds.push(round);
       console.log(JSON.stringify(round));
       await cluster.whole();
@@ -134,6 +136,11 @@ interface Strike {
   readonly operator: Operator;
   readonly deeds: Deeds;
   readonly random: ReturnType<typeof createSeededRandom>;
+  /**
+   * Devices that lost their agents so far. None does so twice: the third time within half an hour, its
+   * ladder would reboot it, and rightly so.
+   */
+  readonly victims: Set<string>;
 }
 
 async function strike({
@@ -144,6 +151,7 @@ async function strike({
   operator,
   deeds,
   random,
+  victims,
 }: Strike): Promise<Round> {
   const old = (await cluster.primary())!;
   const eras = () => cluster.sql<{ era: string }>('SELECT era FROM change_feed');
@@ -156,9 +164,12 @@ async function strike({
     stage.units,
   );
   void operator.submit({ verb: 'reboot', slots: [oneSlot()], force: true }, stage.units);
-  const hosts = stage.world.hosts.list();
+  const hosts = stage.world.hosts.list().filter(({ deviceId }) => !victims.has(deviceId));
   const victim = hosts[Math.floor(random.next() * hosts.length)];
-  if (victim) await stage.world.hosts.loseAgent(victim.deviceId);
+  if (victim) {
+    victims.add(victim.deviceId);
+    await stage.world.hosts.loseAgent(victim.deviceId);
+  }
   await setTimeout(random.next() * 3_000);
 
   const struckAtMs = performance.now();
