@@ -146,6 +146,7 @@ export async function startPatroni(dir: string, mode: Replication): Promise<Patr
     writeFileSync(file, stringify(patroni), { mode: 0o600 });
     if (account) chownSync(file, account.uid, account.gid);
     let child: ChildProcess | null = null;
+    let stopped: readonly number[] = [];
     const every = () => {
       const servers = mentioning(join(home, 'data'));
       const roots = [...(child?.pid === undefined ? [] : [child.pid]), ...servers];
@@ -170,7 +171,12 @@ export async function startPatroni(dir: string, mode: Replication): Promise<Patr
       rest: `http://${at(restPort)}`,
       start: begin,
       kill,
-      freeze: (on: boolean) => signalAll(every(), on ? 'SIGSTOP' : 'SIGCONT'),
+      freeze(on: boolean) {
+        // What was stopped is continued for certain, even if it cannot be found now.
+        const all = [...stopped, ...every()];
+        stopped = on ? all : [];
+        signalAll(all, on ? 'SIGSTOP' : 'SIGCONT');
+      },
       isolate: (on: boolean) => proxies.forEach((each) => (on ? each.hold() : each.release())),
       /** Makes a standby anew, from its primary. */
       renew() {
