@@ -33,7 +33,9 @@ const PERIODS_MAX = 12;
 const SLOWNESS = 10;
 
 const cleanups: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
+let hasFailed = false;
+afterEach(async ({ task }) => {
+  hasFailed = task.result?.state === 'fail';
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
@@ -61,7 +63,7 @@ test.each(MODES)(
   async (mode) => {
     const begunAtMs = performance.now();
     const random = createSeededRandom(SEED);
-    const dir = openDirectory(cleanups);
+    const dir = openDirectory(cleanups, () => hasFailed);
     const cluster = await startPatroni(dir, mode);
     cleanups.push(() => cluster.stop());
     await migrate(cluster.url('owner'), silentLog, { grantTo: 'bmdb' });
@@ -228,7 +230,11 @@ function wake(node: PatroniNode, mode: Replication): void {
 const served = ({ units }: FailoverStage, operator: Operator, fromMs: number) =>
   Promise.all(
     units.map(async (unit) => {
-      await vi.waitUntil(() => operator.isServed(unit), WAIT);
+      await vi
+        .waitUntil(() => operator.isServed(unit), WAIT)
+        .catch((error: unknown) => {
+          throw new Error(`${unit.name} answers ${operator.lastAnswer(unit)}`, { cause: error });
+        });
       return performance.now() - fromMs;
     }),
   );

@@ -27,6 +27,8 @@ export interface Operator {
   submit(body: Body, units: readonly DaemonUnit[]): Promise<Submission>;
   /** Whether the daemon is ready, takes a request, and says that it was carried out. */
   isServed(unit: DaemonUnit): Promise<boolean>;
+  /** What the daemon said to `isServed`. */
+  lastAnswer(unit: DaemonUnit): string | undefined;
   /** Submits requests until `stop`. */
   begin(): { stop(): Promise<void> };
   /** Sent to these slots before faults: see {@link Submission}. */
@@ -50,6 +52,7 @@ export function createOperator(
   random: Random,
 ): Operator {
   const submissions: Submission[] = [];
+  const answers = new Map<DaemonUnit, string>();
   const authorization = `Bearer ${token}`;
   const call = (unit: DaemonUnit, path: string, init: RequestInit = {}) =>
     fetch(new URL(path, unit.consoleUrl()), {
@@ -101,13 +104,15 @@ export function createOperator(
     },
     async isServed(unit) {
       const ready = await call(unit, '/readyz').catch(() => null);
-      await ready?.body?.cancel();
+      answers.set(unit, `${ready?.status} ${await ready?.text().catch(() => '')}`);
       if (!ready?.ok) return false;
-      const [slot] = operator.slots;
-      const body = { verb: 'label', slots: [slot!], set: `round=${random.uuid().slice(0, 8)}` };
+      // Not always the same: the database may have lost the machine of one slot.
+      const slot = operator.slots[Math.floor(random.next() * operator.slots.length)]!;
+      const body = { verb: 'label', slots: [slot], set: `round=${random.uuid().slice(0, 8)}` };
       const asked = begun(body);
       const answer = await post(unit, body, asked.key, 'wait=5').catch(() => null);
       const text = await answer?.text().catch(() => null);
+      answers.set(unit, `${slot}: ${answer?.status} ${text}`);
       if (!answer || typeof text !== 'string' || answer.status >= 500) return false;
       // An older version says this while it begins, too: it does not know all machines yet.
       if (answer.status === 404) return false;
@@ -115,6 +120,7 @@ export function createOperator(
       asked.acknowledgedAtMs = Date.now();
       return (JSON.parse(text) as { state: string }).state === 'done';
     },
+    lastAnswer: (unit) => answers.get(unit),
     begin() {
       let isOver = false;
       const going = (async () => {

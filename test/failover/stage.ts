@@ -59,12 +59,17 @@ export interface StageOptions {
   readonly cleanups: (() => Promise<void> | void)[];
 }
 
-/** A directory that the servers' account may enter. */
-export function openDirectory(cleanups: StageOptions['cleanups']): string {
+/** A directory that the servers' account may enter. It stays after a failure, with all logs. */
+export function openDirectory(
+  cleanups: StageOptions['cleanups'],
+  hasFailed: () => boolean,
+): string {
   const dir = mkdtempSync(join(tmpdir(), 'shepherd-failover-'));
   chmodSync(dir, 0o711);
-  if (process.env['FAILOVER_KEEP']) console.log(`kept: ${dir}`);
-  else cleanups.push(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
+  cleanups.push(() => {
+    if (hasFailed()) console.log(`kept: ${dir}`);
+    else rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+  });
   return dir;
 }
 
@@ -144,6 +149,7 @@ function createUnit(name: string, logFile: string, config: string, first?: strin
   const orphans = new Set<string>();
   let launcher = first;
   let restarts = 0;
+  let next: NodeJS.Timeout | undefined;
   let now: {
     readonly command: StartedCommand;
     addresses?: Readonly<Record<string, string>>;
@@ -171,11 +177,12 @@ function createUnit(name: string, logFile: string, config: string, first?: strin
       if (code === 0 || code === 2) return;
       restarts += 1;
       // If it cannot start it exits, which is counted above and leads here again.
-      setTimeout(() => void (now === null && begin().catch(() => undefined)), RESTART_MS).unref();
+      next = setTimeout(() => void (now === null && begin().catch(() => undefined)), RESTART_MS);
     });
     mine.addresses = await command.started();
   };
   const stop = async () => {
+    clearTimeout(next);
     const old = now;
     now = null;
     // Otherwise it would be started again in a moment, or has just ended.

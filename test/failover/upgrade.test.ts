@@ -19,7 +19,9 @@ const SEED = testSeed();
 const TOGETHER_MS = 3_000;
 
 const cleanups: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
+let hasFailed = false;
+afterEach(async ({ task }) => {
+  hasFailed = task.result?.state === 'fail';
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
@@ -39,7 +41,7 @@ interface Round {
 test('upgrades two daemons one after the other, and back', async () => {
   const begunAtMs = performance.now();
   const random = createSeededRandom(SEED);
-  const dir = openDirectory(cleanups);
+  const dir = openDirectory(cleanups, () => hasFailed);
   const old = checkOutOld(dir);
   const postgres = await startTestPostgres(join(dir, 'postgres'));
   cleanups.push(() => postgres.stop());
