@@ -140,8 +140,8 @@ interface Strike {
   readonly deeds: Deeds;
   readonly random: ReturnType<typeof createSeededRandom>;
   /**
-   * Devices that lost their agents so far. None does so twice: the third time within half an hour, its
-   * ladder would reboot it, and rightly so.
+   * Devices that lost their agents. Each does so once: after three losses in half an hour, the ladder
+   * reboots a machine, which is right.
    */
   readonly victims: Set<string>;
 }

@@ -107,7 +107,7 @@ export async function lossesOf(
   };
 }
 
-/** One line for each event of the machines that the findings name, to understand these. */
+/** The recorded events of the machines in the findings, one per line. */
 export async function storyOf(wrongs: readonly string[], sql: Sql): Promise<readonly string[]> {
   const told = await sql<{ line: string }>(
     `SELECT concat_ws(' ', at::time, provider || '/' || slot_id, kind, "from", "to", actor, reason) AS line

@@ -27,7 +27,7 @@ export interface Operator {
   submit(body: Body, units: readonly DaemonUnit[]): Promise<Submission>;
   /** Whether the daemon is ready, takes a request, and says that it was carried out. */
   isServed(unit: DaemonUnit): Promise<boolean>;
-  /** What the daemon said to `isServed`. */
+  /** The daemon's last answer to `isServed`. */
   lastAnswer(unit: DaemonUnit): string | undefined;
   /** Submits requests until `stop`. */
   begin(): { stop(): Promise<void> };

@@ -221,17 +221,17 @@ function linesTo(take: (line: string) => void): (chunk: Buffer) => void {
 }
 
 /** All orphans that a daemon reported. */
-export const orphansOf = ({ units }: Pick<FailoverStage, 'units'>): ReadonlySet<string> =>
+export const orphansOf = ({ units }: FailoverStage): ReadonlySet<string> =>
   new Set(units.flatMap(({ orphans }) => [...orphans]));
 
 /**
- * How many machines can be well. An asynchronous standby may have lost the record of a device, which
- * is an orphan then, or that a machine was given back, which has no device then.
+ * How many machines can run. Asynchronous replication may lose records: a device without a record is
+ * an orphan, and a machine that was given back without a record has no device.
  */
-export const ableMachines = ({ world, units }: FailoverStage, mode: Replication): number =>
-  mode === 'strict' ? MACHINES : world.emulator.devices().length - orphansOf({ units }).size;
+export const ableMachines = (stage: FailoverStage, mode: Replication): number =>
+  mode === 'strict' ? MACHINES : stage.world.emulator.devices().length - orphansOf(stage).size;
 
-/** Waits until each daemon shows as running all machines that can be. */
+/** Waits until each daemon shows that all machines run that can run. */
 export async function allRun(
   stage: FailoverStage,
   operator: Operator,

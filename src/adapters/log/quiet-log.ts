@@ -25,7 +25,7 @@ export function createQuietLog(inner: Log, level: LogLevel, clock: Clock): Quiet
       if (!levels.writes(component, at)) return;
       if (at === 'debug') return log.debug(fields, message);
       const about = aboutOf(fields as Record<string, unknown>);
-      const code = causeOf(fields);
+      const code = errorCodeOf(fields);
       const kind = [component, at, message, code, ...(about?.map(String) ?? [])].join('\0');
       const tell = (more: number) =>
         log[at](about ? { [about[0]]: about[1], more } : { more }, `${message} (${more} more)`);
@@ -43,8 +43,8 @@ export function createQuietLog(inner: Log, level: LogLevel, clock: Clock): Quiet
   return { ...of('', inner), levels, suppressed, close };
 }
 
-/** The error's code: another cause must not be hidden among repetitions. */
-const causeOf = ({ code, err }: { readonly code?: unknown; readonly err?: unknown }): string =>
+/** Counted separately, so that no new cause is hidden among repetitions. */
+const errorCodeOf = ({ code, err }: { readonly code?: unknown; readonly err?: unknown }): string =>
   String(code ?? (err as { readonly code?: unknown } | undefined)?.code ?? '');
 
 function aboutOf(fields: Record<string, unknown>): readonly [string, unknown] | null {

@@ -93,8 +93,8 @@ async function tryEach<T>(hosts: Hosts, attempt: () => Promise<T>): Promise<T> {
 const notWritable = (message: string) => Object.assign(new Error(message), { code: '25006' });
 
 /**
- * SQLSTATEs and socket codes about one server: no connection came about, it is read-only, it has no
- * room left, it starts or stops, or its files are damaged.
+ * SQLSTATEs and socket codes about one server: it cannot be reached, is read-only, lacks resources,
+ * starts or stops, or has damaged files.
  */
 const OF_ONE_HOST = /^(08|25006|5[378]|XX|E[A-Z])/;
 
