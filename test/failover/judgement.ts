@@ -120,11 +120,13 @@ export async function storyOf(wrongs: readonly string[], sql: Sql): Promise<read
 /**
  * What nobody ordered, by the provider's own record: an order that was never acknowledged may have
  * been made.
+ * @param repeated slots whose ordered reboot may have been carried out once more.
  */
 export function wrongsOf(
   { world }: FailoverStage,
   { submissions }: Operator,
   { created, interrupted, deleted }: Deeds,
+  repeated: readonly string[] = [],
 ): readonly string[] {
   const wrongs = [...world.emulator.violations()];
   const ordered = (verb: string, slot: string) =>
@@ -135,7 +137,8 @@ export function wrongsOf(
     }
   };
   const actions = interrupted.map(({ slot }) => slot);
-  compare('interrupted', actions, (slot) => ordered('reboot', slot));
+  const again = (slot: string) => repeated.filter((each) => each === slot).length;
+  compare('interrupted', actions, (slot) => ordered('reboot', slot) + again(slot));
   compare('deleted', deleted, (slot) => ordered('deprovision', slot));
   const there = world.emulator.devices().map(({ reservationId }) => `equinix/${reservationId}`);
   for (const slot of new Set([...created, ...there])) {

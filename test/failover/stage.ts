@@ -28,6 +28,8 @@ export interface DaemonUnit {
   readonly errors: readonly string[];
   /** Slots with a device whose creation the database has lost: it is reported, and left alone. */
   readonly orphans: ReadonlySet<string>;
+  /** Reboots that it asked for on orders: slot and order. */
+  readonly ordered: readonly (readonly [slot: string, order: string])[];
   /** Starts that followed an end by itself. */
   readonly restarts: () => number;
   /** `systemctl restart`, also of another program. Resolves when the new process listens. */
@@ -148,6 +150,7 @@ const RESTART_MS = 2_000;
 function createUnit(name: string, logFile: string, config: string, first?: string): DaemonUnit {
   const errors: string[] = [];
   const orphans = new Set<string>();
+  const ordered: [string, string][] = [];
   let launcher = first;
   let restarts = 0;
   let next: NodeJS.Timeout | undefined;
@@ -168,6 +171,9 @@ function createUnit(name: string, logFile: string, config: string, first?: strin
           line,
         );
         if (orphan) orphans.add(orphan[1]!);
+        if (!line.includes('"reboot asked for"')) return;
+        const { slot, order } = JSON.parse(line) as { slot: string; order: string | null };
+        if (order !== null) ordered.push([slot, order]);
       }),
     );
     command.child.once('exit', (code, signal) => {
@@ -195,6 +201,7 @@ function createUnit(name: string, logFile: string, config: string, first?: strin
     name,
     errors,
     orphans,
+    ordered,
     restarts: () => restarts,
     consoleUrl: () => {
       const url = now?.addresses?.['console'];
@@ -223,6 +230,17 @@ function linesTo(take: (line: string) => void): (chunk: Buffer) => void {
 /** All orphans that a daemon reported. */
 export const orphansOf = ({ units }: FailoverStage): ReadonlySet<string> =>
   new Set(units.flatMap(({ orphans }) => [...orphans]));
+
+/**
+ * Slots whose reboot was asked for again, once for each time, because the database had lost the
+ * record that it was done. Only asynchronous replication may do so.
+ */
+export function repeatedOf({ units }: FailoverStage): readonly string[] {
+  const all = units.flatMap(({ ordered }) => ordered);
+  return [...Map.groupBy(all, ([, order]) => order).values()].flatMap((same) =>
+    same.slice(1).map(([slot]) => slot),
+  );
+}
 
 /**
  * How many machines can run. Asynchronous replication may lose records: a device without a record is
