@@ -215,10 +215,12 @@ export async function startPatroni(dir: string, mode: Replication): Promise<Patr
     }, WAIT);
   const superuser = (on: PatroniNode, name: string) =>
     urlOf('postgres', [on], name).replace(/\?.*/, '');
-  /** Whether a standby is where its primary has not been yet. */
-  const isAhead = async (standby: PatroniNode, lsn: string): Promise<boolean> => {
-    const text = 'SELECT pg_last_wal_replay_lsn() > $1::pg_lsn AS ahead';
-    const found = await ask(superuser(standby, 'postgres'), text, [lsn]).catch(() => []);
+  /** Whether a standby is where its primary has not been yet, or knows of a later timeline. */
+  const isAhead = async (standby: PatroniNode, now: { lsn: string; timeline: string }) => {
+    const text = `SELECT pg_last_wal_replay_lsn() > $1::pg_lsn OR $2 <
+      (SELECT max(left(name, 8)) FROM pg_ls_waldir() WHERE name LIKE '%.history') AS ahead`;
+    const { lsn, timeline } = now;
+    const found = await ask(superuser(standby, 'postgres'), text, [lsn, timeline]).catch(() => []);
     return found[0]?.ahead === true;
   };
   const whole = async () => {
@@ -228,13 +230,14 @@ export async function startPatroni(dir: string, mode: Replication): Promise<Patr
       if (!on) return false;
       const [now] = await ask(
         superuser(on, 'postgres'),
-        `SELECT pg_current_wal_lsn() AS lsn, ARRAY(SELECT application_name
-           FROM pg_stat_replication WHERE state = 'streaming') AS names`,
+        `SELECT lsn, left(pg_walfile_name(lsn), 8) AS timeline, ARRAY(SELECT application_name
+           FROM pg_stat_replication WHERE state = 'streaming') AS names
+           FROM pg_current_wal_lsn() AS lsn`,
       ).catch(() => []);
       if (!now) return false;
       const apart = nodes.filter((each) => each !== on && !now.names.includes(each.name));
       for (const each of apart) {
-        looks.set(each, (await isAhead(each, now.lsn)) ? (looks.get(each) ?? 0) + 1 : 0);
+        looks.set(each, (await isAhead(each, now)) ? (looks.get(each) ?? 0) + 1 : 0);
         if (looks.get(each)! < STRAY_LOOKS) continue;
         looks.clear();
         each.renew();
@@ -324,6 +327,8 @@ const bootstrapOf = (mode: Replication) => ({
 /**
  * Cut off while it shuts down, Patroni 3.0.2 can begin twice in one data directory and copy its
  * primary into it meanwhile. Such a standby would wait until its primary has written as much as it.
+ * If a frozen primary takes the lead back, a standby that already followed its successor refuses the
+ * older timeline.
  */
 const STRAY_LOOKS = 30;
 
