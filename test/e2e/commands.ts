@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pid } from 'node:process';
 import { text } from 'node:stream/consumers';
@@ -11,9 +10,8 @@ import { judgedChild } from '../published/children.ts';
 /** The time that a busy machine needs for a fleet of real processes. */
 export const WAIT = { timeout: 600_000, interval: 100 };
 
-/** Hides the tester's own contexts from every command, and leaves them untouched. */
-const NO_CONTEXTS = mkdtempSync(join(tmpdir(), 'shepherd-no-contexts-'));
-process.once('exit', () => rmSync(NO_CONTEXTS, { recursive: true, force: true }));
+/** Does not exist: hides the tester's own contexts from every command. */
+const NO_CONTEXTS = join(import.meta.dirname, 'no-contexts');
 
 const LAUNCHER = join(import.meta.dirname, '../../bin/shepherd.mjs');
 
