@@ -10,7 +10,7 @@ import { judgedChild } from '../published/children.ts';
 /** The time that a busy machine needs for a fleet of real processes. */
 export const WAIT = { timeout: 600_000, interval: 100 };
 
-/** Does not exist: hides the tester's own contexts from every command. */
+/** A folder that does not exist, so that no command reads the contexts of the person who tests. */
 const NO_CONTEXTS = join(import.meta.dirname, 'no-contexts');
 
 const LAUNCHER = join(import.meta.dirname, '../../bin/shepherd.mjs');

@@ -120,7 +120,7 @@ export async function storyOf(wrongs: readonly string[], sql: Sql): Promise<read
 /**
  * What nobody ordered, by the provider's own record: an order that was never acknowledged may have
  * been made.
- * @param repeated slots whose ordered reboot may have been carried out once more.
+ * @param repeated the slots of reboots that are allowed although they repeat an earlier one.
  */
 export function wrongsOf(
   { world }: FailoverStage,

@@ -317,11 +317,11 @@ const bootstrapOf = (mode: Replication) => ({
 });
 
 /**
- * About a minute. Patroni 3.0.2 leaves some standbys that never follow again, and waits for a person:
- * - Cut off while it shuts down, it can begin twice in one data directory and copy its primary into it
- *   meanwhile. Such a standby waits until its primary has written as much as it.
- * - If a frozen primary takes the lead back, a standby that followed its successor refuses the older
- *   timeline, or PostgreSQL ends as soon as it starts (`unexpected timeline ID`).
+ * At least half a minute. With Patroni 3.0.2 some standbys never follow again until a person helps:
+ * - If a standby is cut off while it shuts down, two Patroni processes can run in its data directory
+ *   and copy the primary into it. It then waits until the primary has written as much WAL as it has.
+ * - If a frozen primary takes the lead back, the standby of its successor is one timeline ahead. It
+ *   refuses the older one, or PostgreSQL ends as soon as it starts (`unexpected timeline ID`).
  */
 const STRAY_LOOKS = 300;
 

@@ -28,7 +28,7 @@ export interface DaemonUnit {
   readonly errors: readonly string[];
   /** Slots with a device whose creation the database has lost: it is reported, and left alone. */
   readonly orphans: ReadonlySet<string>;
-  /** Reboots that it asked for on orders: slot and order. */
+  /** Reboots that it asked the provider for because of an order. */
   readonly ordered: readonly (readonly [slot: string, order: string])[];
   /** Starts that followed an end by itself. */
   readonly restarts: () => number;
@@ -232,8 +232,8 @@ export const orphansOf = ({ units }: FailoverStage): ReadonlySet<string> =>
   new Set(units.flatMap(({ orphans }) => [...orphans]));
 
 /**
- * Slots whose reboot was asked for again, once for each time, because the database had lost the
- * record that it was done. Only asynchronous replication may do so.
+ * The slot of each reboot that repeats an earlier one under the same order: the database had lost the
+ * record of the earlier. This may happen only with asynchronous replication.
  */
 export function repeatedOf({ units }: FailoverStage): readonly string[] {
   const all = units.flatMap(({ ordered }) => ordered);
